@@ -1,6 +1,6 @@
 # pyright: basic, reportMissingImports=false
 # Triton says of few of its names that they are there.
-"""Times fence-check: many instructions, a folder of kernels with their sources, one long function.
+"""Times fence-check: many instructions, a folder of kernels with their sources, long functions.
 
 ``python benchmarks/fence_check.py`` prints the tables. The kernels are Triton's, compiled by its
 own LLVM; the long function is ``llc``'s.
@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import inputs
-from harness import Result, process_seconds
+from harness import Result, cpu_and_peak, process_seconds
 from triton_counts import SEVEN
 
 from fencewright.tools.llvm_tools import find_llvm_tool
@@ -30,6 +31,8 @@ _CHECK = (sys.executable, "-m", "fencewright", "check")
 _MANY = 300_000
 _FOLDER = 284
 _SIZES = (1_000, 10_000, 100_000)
+_PARTS = ((1, 1_000), (1, 10_000), (100, 10), (1_000, 10))
+"""Functions, and the parts of each, of about a dozen instructions."""
 _LABEL = re.compile(r"\.L(BB|func|tmp)(\w*)")
 _ONCE = (".amdgcn_target", ".amdhsa_code_object_version", ".amdgpu_metadata")
 
@@ -143,12 +146,45 @@ def _long_functions(folder: Path) -> Result:
     return Result("fence-check on one long function", columns, tuple(rows), note)
 
 
+def _assembled(code: Path, chip: str) -> str:
+    """CPU seconds of the vendor's own assembler; "" where there is none."""
+    if chip == _CHIP:
+        tool, arguments = find_llvm_tool("llvm-mc"), ("-triple=amdgcn-amd-amdhsa", "-filetype=obj")
+        options = [*arguments, f"-mcpu={chip}"]
+    else:
+        tool, options = shutil.which("ptxas"), ["-O0", f"-arch={chip}"]
+    if tool is None:
+        return ""
+    return f"{process_seconds((tool, *options, str(code), '-o', os.devnull)):.2f}"
+
+
+def _many_branches(folder: Path) -> Result:
+    rows: list[tuple[str, ...]] = []
+    for chip, ending, make in (("sm_90", "ptx", inputs.ptx), (_CHIP, "s", inputs.amd)):
+        for functions, parts in _PARTS:
+            code = folder / f"b.{ending}"
+            code.write_text(make(functions, parts))
+            count = _instructions(code.read_text())
+            seconds, peak = cpu_and_peak((*_CHECK, str(code)))
+            each = f"{peak * 1024 / count / 1000:.1f} kB"
+            shape = f"{functions:,} functions" if functions > 1 else "one function"
+            own = f"{seconds:.2f}", f"{count / seconds / 1000:.1f} k/s", each
+            rows.append((chip, shape, f"{count:,}", *own, _assembled(code, chip)))
+    columns = ("chip", "in", "instructions", "CPU s", "a CPU second", "memory an instruction")
+    note = (
+        "Loads, shared memory, barriers, branches and stores in turn, with verdicts. Memory is the "
+        "peak of the process, interpreter included. Assembler: llvm-mc-22 or ptxas -O0."
+    )
+    return Result("fence-check on branches", (*columns, "assembler, CPU s"), tuple(rows), note)
+
+
 def results() -> list[Result]:
-    """Two tables; the first where Triton is installed."""
+    """Three tables; the first where Triton is installed."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         has_triton = importlib.util.find_spec("triton") is not None
-        return [*([_kernels(place)] if has_triton else []), _long_functions(place)]
+        tables = [_long_functions(place), _many_branches(place)]
+        return [*([_kernels(place)] if has_triton else []), *tables]
 
 
 if __name__ == "__main__":

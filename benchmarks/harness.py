@@ -62,6 +62,16 @@ def cpu_and_wall(command: Sequence[str]) -> tuple[float, float]:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, wall
 
 
+def cpu_and_peak(command: Sequence[str]) -> tuple[float, int]:
+    """CPU seconds of a whole process and the KiB that it has at most; a failing command raises."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=_ENVIRONMENT)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+
+
 def rate(work: Callable[[], int], runs: int = 5) -> float:
     """Best rate, in items a CPU second, of ``work``, which returns how many items it did."""
     best = 0.0

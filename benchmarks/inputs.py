@@ -1,5 +1,5 @@
-"""The same scoped operations as MLIR and as LLVM IR, at any size, for both sides of a
-comparison."""
+"""The same scoped operations as MLIR and as LLVM IR, and the same kernels as PTX and as AMD
+assembly, at any size, for both sides of a comparison."""
 
 from itertools import islice, product
 
@@ -96,3 +96,101 @@ def llvm_ir_kernels(
                     last = f"%s{name}"
         lines.append("  ret void\n}")
     return "\n".join([*lines, ""])
+
+
+_PTX_KERNEL = """.visible .entry k{0}(.param .u64 p, .param .u64 q, .param .u32 n)
+{{
+\t.reg .pred %p<2>;
+\t.reg .b32 %r<12>;
+\t.reg .b64 %rd<8>;
+\t.shared .align 4 .b8 tile{0}[4096];
+\tld.param.u64 %rd1, [p];
+\tld.param.u64 %rd2, [q];
+\tld.param.u32 %r1, [n];
+\tcvta.to.global.u64 %rd3, %rd1;
+\tcvta.to.global.u64 %rd4, %rd2;
+\tmov.u32 %r2, %tid.x;
+\tmov.u32 %r3, %ctaid.x;
+\tmov.u32 %r4, %ntid.x;
+\tmad.lo.s32 %r5, %r3, %r4, %r2;
+\tmul.wide.s32 %rd5, %r5, 4;
+\tadd.s64 %rd6, %rd3, %rd5;
+\tadd.s64 %rd7, %rd4, %rd5;
+\tmov.u32 %r6, tile{0};
+\tshl.b32 %r7, %r2, 2;
+\tadd.s32 %r6, %r6, %r7;
+"""
+_PTX_PART = """\tld.global.u32 %r8, [%rd6];
+\tmul.lo.s32 %r8, %r8, {1};
+\tst.shared.u32 [%r6], %r8;
+\tbar.sync 0;
+\tld.shared.u32 %r9, [%r6];
+\tadd.s32 %r9, %r9, %r8;
+\tsetp.gt.s32 %p1, %r1, {1};
+\t@%p1 bra $L{0}_{1};
+\txor.b32 %r9, %r9, {1};
+\tst.global.u32 [%rd7], %r9;
+$L{0}_{1}:
+\tadd.s32 %r10, %r9, %r8;
+"""
+_AMD_KERNEL = """\t.globl k{0}
+\t.p2align 8
+\t.type k{0},@function
+k{0}:
+\ts_load_dwordx4 s[4:7], s[0:1], 0x0
+\ts_load_dword s3, s[0:1], 0x10
+\tv_lshlrev_b32_e32 v1, 2, v0
+\ts_waitcnt lgkmcnt(0)
+"""
+_AMD_PART = """\tglobal_load_dword v2, v1, s[4:5]
+\ts_waitcnt vmcnt(0)
+\tds_write_b32 v1, v2
+\ts_waitcnt lgkmcnt(0)
+\ts_barrier
+\tds_read_b32 v3, v1
+\ts_waitcnt lgkmcnt(0)
+\tv_add_u32_e32 v3, v3, v2
+\ts_cmp_gt_i32 s3, 0x{1:x}
+\ts_cbranch_scc1 .LBB{0}_{1}
+\tv_xor_b32_e32 v3, 1, v3
+\tglobal_store_dword v1, v3, s[6:7]
+.LBB{0}_{1}:
+\tv_add_u32_e32 v4, v3, v2
+"""
+_AMD_END = """\ts_endpgm
+\t.section .rodata,"a",@progbits
+\t.p2align 6, 0x0
+\t.amdhsa_kernel k{0}
+\t\t.amdhsa_group_segment_fixed_size 4096
+\t\t.amdhsa_kernarg_size 20
+\t\t.amdhsa_user_sgpr_count 2
+\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1
+\t\t.amdhsa_system_sgpr_workgroup_id_x 1
+\t\t.amdhsa_next_free_vgpr 8
+\t\t.amdhsa_next_free_sgpr 16
+\t\t.amdhsa_accum_offset 8
+\t.end_amdhsa_kernel
+\t.text
+.Lfunc_end{0}:
+\t.size k{0}, .Lfunc_end{0}-k{0}
+"""
+
+
+def ptx(functions: int, parts: int) -> str:
+    """PTX kernels of so many parts: each a load, shared memory, a barrier, a branch, a store."""
+    text = [".version 8.0\n.target sm_90\n.address_size 64\n"]
+    for function in range(functions):
+        text.append(_PTX_KERNEL.format(function))
+        text += [_PTX_PART.format(function, part) for part in range(parts)]
+        text.append("\tret;\n}\n")
+    return "".join(text)
+
+
+def amd(functions: int, parts: int) -> str:
+    """The same kernels as assembly for gfx942."""
+    text = ['\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n\t.text\n']
+    for function in range(functions):
+        text.append(_AMD_KERNEL.format(function))
+        text += [_AMD_PART.format(function, part) for part in range(parts)]
+        text.append(_AMD_END.format(function))
+    return "".join(text)

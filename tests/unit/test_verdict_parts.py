@@ -1,7 +1,16 @@
 """The parts of verdicts: expressions, places apart by arithmetic, intervals, and the solver."""
 
-import pytest
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
+from work_count import growth
+
+from fencewright.checker import judge_amd
+from fencewright.checker.check_amd import check
+from fencewright.checker.nvidia import findings
+from fencewright.checker.verdicts import judge
 from fencewright.checker.verdicts.arithmetic import are_apart
 from fencewright.checker.verdicts.expressions import Expressions, leaves, trailing_zeros
 from fencewright.checker.verdicts.intervals import full_barriers, shared
@@ -19,9 +28,13 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import BitVectors, Budget, Launch
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.code.value import Iteration, ValueTable
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.vocabulary import Scope
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import inputs
 
 
 def kernel(body: str) -> Kernel:
@@ -200,3 +213,22 @@ MEET: st.shared.u32 [%r3+8], 1;
     assert literal.polarity
     assert Holds(literal, 0) in executed(own, own.accesses[1], 0)
     assert own.accesses[1].place.offset == LinearForm(4)
+
+
+def judged_as_ptx(parts: int) -> Callable[[], object]:
+    file = read_ptx(inputs.ptx(1, parts), "k.ptx")
+    return lambda: findings.judged(file, file.functions["k0"])
+
+
+def judged_as_amd(parts: int) -> Callable[[], object]:
+    assembly = read_assembly(inputs.amd(1, parts))
+    return lambda: judge_amd.judged(check(assembly, assembly.functions["k0"]))
+
+
+@pytest.mark.parametrize("judged", [judged_as_ptx, judged_as_amd])
+def test_long_functions_take_linear_work(
+    judged: Callable[[int], Callable[[], object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the pairs that are judged, here a few."""
+    monkeypatch.setattr(judge, "_MOST_PAIRS", 10)
+    assert growth(judged, 8) < 1.1
