@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from fencewright.lowering.vocabulary import (
@@ -129,8 +129,7 @@ class Request:
         return f"{self.op}{kind} {self.ordering}{failure}{scope}{size}{where}{features}"
 
 
-@dataclass(frozen=True, slots=True)
-class WaitCounts:
+class WaitCounts(NamedTuple):
     """The greatest number of operations that may still be outstanding; None: any number.
 
     A chip has the first two counters, the first three, or all the others
@@ -151,14 +150,13 @@ class WaitCounts:
     bvhcnt: int | None = None
 
     @property
-    def given(self) -> dict[str, int]:
+    def given(self) -> Mapping[str, int]:
         """The counters that are waited for, by name, with their counts."""
-        counts = zip(_COUNTERS, _counts_of(self), strict=True)
-        return {name: n for name, n in counts if n is not None}
+        return _given(self)
 
     def __or__(self, other: "WaitCounts") -> "WaitCounts":
         """The wait that satisfies both."""
-        return WaitCounts(*map(_stricter, _counts_of(self), _counts_of(other)))
+        return WaitCounts(*map(_stricter, self, other))
 
     def only(self, counters: Iterable[str]) -> "WaitCounts":
         """The part of it that concerns ``counters``."""
@@ -167,16 +165,20 @@ class WaitCounts:
 
     def __bool__(self) -> bool:
         """True if there is anything to wait for."""
-        return _counts_of(self) != _NO_COUNTS
+        return self != _NO_COUNTS
 
     def __str__(self) -> str:
         """As the operand of ``s_waitcnt`` writes it."""
         return " ".join(f"{name}({n})" for name, n in self.given.items())
 
 
-_COUNTERS = tuple(each.name for each in fields(WaitCounts))
-_counts_of: Callable[[WaitCounts], tuple[int | None, ...]] = attrgetter(*_COUNTERS)
-_NO_COUNTS = (None,) * len(_COUNTERS)
+_NO_COUNTS = WaitCounts()
+
+
+@cache
+def _given(counts: WaitCounts) -> Mapping[str, int]:
+    named = zip(WaitCounts._fields, counts, strict=True)
+    return MappingProxyType({name: n for name, n in named if n is not None})
 
 
 def _stricter(a: int | None, b: int | None) -> int | None:

@@ -676,7 +676,7 @@ class WaitOp(InstructionOp):
         counts: dict[str, int] = {}
         for name, attribute in self.properties.items():
             if name in self.COUNTERS:
-                counts[name] = cast(IntegerAttr[I64], attribute).value.data
+                counts[name] = cast("IntegerAttr[I64]", attribute).value.data
         return WaitCounts(**counts)
 
     def verify_(self) -> None:

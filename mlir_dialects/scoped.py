@@ -325,7 +325,7 @@ def _print_entry(printer: Printer, entry: tuple[str, Attribute]) -> None:
 
 def _print_word(printer: Printer, op: "ScopedOperation", name: str) -> None:
     if (word := op.properties.get(name)) is not None:
-        printer.print_string(f" {cast(WordAttribute[vocabulary.FastStrEnum], word).data.value}")
+        printer.print_string(f" {cast('WordAttribute[vocabulary.FastStrEnum]', word).data.value}")
 
 
 def _parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
@@ -489,7 +489,7 @@ class ScopedOperation(LeafOperation, ABC):
                 f"{ordering} {self.OPERATION} needs a scope; accepted: {_listed(SCOPES)}"
             )
         if "spaces" in properties:
-            _verify_spaces(cast(ArrayAttr[AddressSpaceAttr], properties["spaces"]))
+            _verify_spaces(cast("ArrayAttr[AddressSpaceAttr]", properties["spaces"]))
         if self.attributes:
             _verify_reserved(self)
 

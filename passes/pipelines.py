@@ -56,6 +56,25 @@ def single_passes(steps: Iterable[ModulePass]) -> tuple[ModulePass, ...]:
 
 
 @dataclass(frozen=True)
+class OnOneView(Pipeline):
+    """Passes on the caches of CDNA code that read it once for all."""
+
+    name = "on-one-view"
+
+    own: "tuple[CachePass, ...]"
+
+    def steps(self) -> "tuple[CachePass, ...]":
+        return self.own
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        from fencewright.passes.cdna.caches.cache_pass import codes_in
+
+        for code in codes_in(op):
+            for step in self.own:
+                step.run(code)
+
+
+@dataclass(frozen=True)
 class MinimiseCachesPipeline(Pipeline):
     """Remove write-backs and invalidates of CDNA code, or move them to fewer paths.
 
@@ -87,12 +106,7 @@ class MinimiseCachesPipeline(Pipeline):
         )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from fencewright.passes.cdna.caches.cache_pass import codes_in
-
-        steps = self.steps()
-        for code in codes_in(op):
-            for step in steps:
-                step.run(code)
+        OnOneView(self.steps()).apply(ctx, op)
 
 
 def _on_scoped(mcpu: str, facts: tuple[str, ...]) -> tuple[ModulePass, ...]:
@@ -272,8 +286,8 @@ class CDNAPipeline(Pipeline):
 
     def _on_cdna(self) -> tuple[ModulePass, ...]:
         if _splits_counters(self.mcpu):
-            moved = (*_on_moved(), *_on_ends(), *_on_waits())
-            return (*_on_split_counters(), *moved) if self.opt_level else ()
+            caches = OnOneView((*_on_split_counters(), *_on_moved(), *_on_ends()))
+            return (caches, *_on_waits()) if self.opt_level else ()
         if self.opt_level:
             return _on_cdna(self.facts, self.stores)
         return _as_requested(self.stores)
@@ -390,8 +404,8 @@ class LLVMIRPipeline(Pipeline):
         from fencewright.passes.llvm_ir.show_waits import ShowWaitsPass
 
         if _splits_counters(self.mcpu):
-            caches = (*_on_split_counters(), *_on_ends(), AwaitValuesPass())
-            return caches if self.opt_level else ()
+            caches = OnOneView((*_on_split_counters(), *_on_ends()))
+            return (caches, AwaitValuesPass()) if self.opt_level else ()
         if self.opt_level:
             caches = MinimiseCachesPipeline(self.facts, self.stores)
             releases = LoosenReleasesPass(self.mcpu, self.facts)

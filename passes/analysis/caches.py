@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAttr
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Block, Operation
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.caches import Caches, Effect, Visibility, maintenance_effect
@@ -404,7 +404,7 @@ def _waits_after(op: Operation, chip: str) -> Iterator[WaitOp]:
     The chip's rows have one there, and the waits right before have seen the end of all else.
     """
     wait = op.next_op
-    if isinstance(op, CacheOp) and isinstance(wait, WaitOp):
+    if type(op) is CacheOp and type(wait) is WaitOp:
         counts = wait_after(chip, op.opcode.data, modifiers_of(op))
         if wait.counts == counts == _waited_before(op).only(counts.given):
             yield wait
@@ -458,13 +458,14 @@ WAITS = (
 def waits_of(op: Operation) -> int:
     """The counters that a ``cdna.s_waitcnt`` brings to zero, and whether it waits for any copy."""
     found = COPIES * (not _OF_COPIES.isdisjoint(op.properties))
-    for counter, bit in _WAITED:
-        found |= _is_zero(op.properties.get(counter)) * bit
+    for name, count in op.properties.items():
+        if name in _WAITED and not cast("IntegerAttr[IntegerType]", count).value.data:
+            found |= _WAITED[name]
     return found
 
 
 _OF_COPIES = frozenset({str(Counter.ASYNCCNT), str(Counter.TENSORCNT)})
-_WAITED = tuple((str(counter), bit) for counter, bit in COUNTER_BITS.items())
+_WAITED = MappingProxyType({str(counter): bit for counter, bit in COUNTER_BITS.items() if bit})
 
 
 def is_release_wait(step: CacheStep) -> bool:
@@ -476,13 +477,9 @@ def is_release_wait(step: CacheStep) -> bool:
 _RELEASES = PHASES[Phase.RELEASE]
 
 
-def _is_zero(count: Attribute | None) -> bool:
-    return count is not None and not cast(IntegerAttr[IntegerType], count).value.data
-
-
 def modifiers_of(op: Operation) -> tuple[str, ...]:
     """The cache policy bits of an instruction."""
     modifiers = op.properties.get("modifiers")
     if modifiers is None:
         return ()
-    return tuple([each.data for each in cast(ArrayAttr[StringAttr], modifiers)])
+    return tuple([each.data for each in cast("ArrayAttr[StringAttr]", modifiers)])

@@ -312,7 +312,7 @@ class Intervals:
 
 def _outstanding(board: Scoreboard | SplitScoreboard) -> Iterator[SSAValue]:
     for _, state in board.states():
-        yield from cast(Iterable[SSAValue], state.stamps)
+        yield from cast("Iterable[SSAValue]", state.stamps)
 
 
 def _clobbers_early(op: Operation) -> bool:

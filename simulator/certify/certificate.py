@@ -1395,7 +1395,7 @@ def certify_rows(certificate: Certificate) -> tuple[RowCertificate, ...]:
 def _row_text(value: object) -> str:
     if isinstance(value, BareInstruction):
         return " ".join((value.mnemonic, *value.modifiers))
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and not isinstance(value, WaitCounts):
         return " ".join(_row_text(each) for each in cast("tuple[object, ...]", value))
     return str(value)
 

@@ -36,7 +36,7 @@ class DropLastWaitsPass(CachePass):
 
 def last_waits(code: CacheCode) -> list[Operation]:
     """The ordering waits that order nothing with the operations after them."""
-    waits = {block: list(_ordering_waits(block)) for block in code.blocks}
+    waits = {block: set(_ordering_waits(block)) for block in code.blocks}
     if not any(waits.values()):
         return []
     followed, writing = _followed(code), _writing_back(code)
@@ -48,7 +48,7 @@ def last_waits(code: CacheCode) -> list[Operation]:
         alone: list[Operation] = []
         meanings = _meanings(code, block)
         for op in operations(block):
-            if op in waits[block] and not written:
+            if not written and type(op) is WaitOp and op in waits[block]:
                 alone.append(op)
             for meaning in meanings.get(op, ()):
                 if acts(meaning):
@@ -60,15 +60,17 @@ def last_waits(code: CacheCode) -> list[Operation]:
 
 def acts(meaning: Meaning) -> bool:
     """True of an operation that does more than wait."""
-    return meaning._replace(waits=0) != _NOTHING
+    return meaning[:_WAITS] != _NOTHING[:_WAITS] or meaning.is_barrier
 
 
 _NOTHING = Meaning()
+_WAITS = Meaning._fields.index("waits")
+"""The field before the last, which is ``is_barrier``."""
 
 
 def _ordering_waits(block: Block) -> Iterator[WaitOp]:
     for op in operations(block):
-        if isinstance(op, WaitOp) and op.phase in _ORDER and not waits_of(op) & COPIES:
+        if type(op) is WaitOp and op.phase in _ORDER and not waits_of(op) & COPIES:
             yield op
 
 

@@ -54,14 +54,14 @@ def split_steps_of(block: Block) -> CounterSteps:
     """The operations of ``block`` that matter to the counters, in order."""
     steps: CounterSteps = []
     for op in block.ops:
-        if isinstance(op, WaitOp):
-            steps.append(CounterStep(op, (), (), op.counts))
+        kind = type(op)
+        if kind is WaitOp:
+            steps.append(CounterStep(op, (), (), cast(WaitOp, op).counts))
             continue
         uses = [
             value for value in op.operands if type(value) is OpResult and type(value.op) in COUNTED
         ]
-        counts = isinstance(op, BarrierOp) or type(op) in COUNTED
-        events = split_events_at(op) if counts else ()
+        events = split_events_at(op) if kind in COUNTED or kind is BarrierOp else ()
         if uses or events:
             steps.append(CounterStep(op, uses, events))
     return steps
@@ -134,7 +134,9 @@ def _crowd(results: Iterable[SSAValue], board: SplitScoreboard) -> Iterable[SSAV
     """All results without a reader, if with ``results`` they would occupy too many registers."""
     pending = {value for _, state in board.states() for value in state.stamps}
     unread = [
-        value for value in (*cast(Iterable[SSAValue], pending), *results) if value.first_use is None
+        value
+        for value in (*cast("Iterable[SSAValue]", pending), *results)
+        if value.first_use is None
     ]
     occupied = sum(register_of(value).size.data for value in unread)
     return unread if occupied > HELD_REGISTERS else ()

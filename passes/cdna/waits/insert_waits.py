@@ -164,13 +164,13 @@ class _Held:
         if not entering:
             return
         self.add(entering)
-        values = cast(Iterable[SSAValue], entering)
+        values = cast("Iterable[SSAValue]", entering)
         if sum([register_of(value).size.data for value in values]) > ENTERING_REGISTERS:
             self.crowd = entering[: (len(entering) + 1) // 2]
 
     def add(self, results: Iterable[Token]) -> None:
         """Count those of ``results`` without a reader."""
-        for result in cast(Iterable[SSAValue], results):
+        for result in cast("Iterable[SSAValue]", results):
             if result.first_use is None:
                 self.sizes[result] = register_of(result).size.data
 

@@ -131,7 +131,7 @@ def loosen_split_waits(kernel: KernelOp) -> None:
 
 def _duty_of(op: Operation) -> Duty:
     """The duty of an operation with waits and signals, independent of its counter."""
-    if isinstance(op, WaitOp):
+    if type(op) is WaitOp:
         phase = op.phase
         return Duty(counts=op.counts, orders=phase in ORDER, releases=phase == RELEASES)
     return Duty(signals=signals_lds(op))
@@ -156,7 +156,7 @@ def _loosen(
     limits = {str(counter): most - 1 for counter, most in chip_of(kernel).counters.items()}
 
     def after(op: Operation, ages: SplitAges) -> SplitAges:
-        if isinstance(op, WaitOp):
+        if type(op) is WaitOp:
             given = _loosened(op, ages, waits.get(op)).given
             return {n: age.wait(given[n]) if n in given else age for n, age in ages.items()}
         duty = duties[op]
