@@ -9,6 +9,9 @@ import pytest
 from fencewright.tools import fence_check
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import inputs
+
 GOOD = """\
 \t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 \t.type\tk,@function
@@ -314,6 +317,28 @@ def test_bad_sources_are_refused_in_one_line(
         source.write_bytes(content)
         status, _, err = run(capsys, tmp_path, GOOD, "--source", str(source))
         assert (status, err.count("\n")) == (2, 1), content
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "others"),
+    [("k.ptx", inputs.ptx(1, 1), "amd|cdna.code"), ("k.s", inputs.amd(1, 1), "ptx|nvidia")],
+    ids=("NVIDIA", "AMD"),
+)
+def test_nothing_of_the_other_vendor_is_loaded(
+    name: str, text: str, others: str, tmp_path: Path
+) -> None:
+    code = tmp_path / name
+    code.write_text(text)
+    script = (
+        "import re, sys; from fencewright.tools.programs import fence_check; "
+        f"sys.argv = ['fence-check', {str(code)!r}]; fence_check(); "
+        "ours = [each for each in sys.modules if each.startswith('fencewright.')]; "
+        f"print([each for each in ours if re.search({others!r}, each)], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == "[]\n"
 
 
 def test_a_counterexample_is_written_where_nothing_can_draw_it(
