@@ -25,6 +25,8 @@ from fencewright.checker.verdicts.model import (
     Kernel,
     Not,
 )
+from fencewright.lowering.code.dominance import immediate_dominators
+from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.value import (
     Apply,
     Const,
@@ -243,26 +245,43 @@ class Walks:
 
     def parted(self, start: int | None, level: Scope) -> set[int]:
         """The next barriers to which threads come apart that leave ``start`` together."""
-        graph, ends = self._graphs[start], self._ends[start]
-        reached: dict[_Node, set[_Ending]] = {node: set() for node in graph}
-        for node, end in ends.items():
-            reached[node].add(end)
-        # Endings go backwards along all edges, until nothing changes.
-        changed = True
-        while changed:
-            changed = False
-            for node in reversed(graph):
-                for target in graph[node]:
-                    if not reached[target] <= reached[node]:
-                        reached[node] |= reached[target]
-                        changed = True
+        ends = self._ends[start]
+        every = Graph(tuple(self._graphs[start]), self._graphs[start])
+        # Threads that have ended, or that never come to a barrier again, are not waited for.
+        live = every.within(every.backward.reachable(ends))
+        after: dict[_Node | None, _Node | None] = {}
+        if ends:
+            successors = {None: tuple(ends), **live.backward.successors}
+            after = immediate_dominators(Graph((None, *live.backward.nodes), successors), None)
         found = set[int]()
-        for node, targets in graph.items():
-            if len(targets) < 2 or len(reached[node]) < 2:
+        for node in live.nodes:
+            if len(live.successors[node]) < 2 or self._is_uniform_branch(node[0], level):
                 continue
-            if not self._is_uniform_branch(node[0], level):
-                found |= {barrier for barrier, _ in reached[node]}
+            meeting = after[node]
+            if meeting is not None and self._is_of_iteration(live, node, meeting):
+                continue
+            endings = {ends[each] for each in live.reachable([node]) if each in ends}
+            if len(endings) > 1:
+                found |= {barrier for barrier, _ in endings}
         return found
+
+    def _is_of_iteration(self, graph: Graph[_Node], node: _Node, meeting: _Node) -> bool:
+        """True where threads that part at a node are in the same iterations where all ways meet.
+
+        They are where no way to the meeting goes round a loop that has barriers: then each value
+        that is uniform is the same for all of them again.
+        """
+        loops = self.kernel.loops
+        inside = {self.kernel.block_of[each] for each in self.barriers}
+        between = graph.within(set(graph.nodes) - {meeting}).reachable([node])
+        return not any(
+            target != meeting
+            and target[0] in loops
+            and each[0] in loops[target[0]].blocks
+            and inside & loops[target[0]].blocks
+            for each in between
+            for target in graph.successors[each]
+        )
 
     def _is_uniform_branch(self, block: int, level: Scope) -> bool:
         literals = [
@@ -281,11 +300,32 @@ class Walks:
             return any(self.kernel.block_of[each] in blocks for each in self.barriers)
         if isinstance(value, Result):
             return self._is_uniform_read(value, level)
+        if isinstance(value, Opaque):
+            return self._is_uniform_register(value, level)
         if isinstance(value, Apply):
             if level is Scope.WAVEFRONT and _is_of_warp(value):
                 return True
             return all(self.is_uniform(part, level) for part in value.arguments)
         return False
+
+    def _is_uniform_register(self, value: Opaque, level: Scope) -> bool:
+        """A register of a loop that all threads go round together: uniform at entry, and made of
+        itself and of what is uniform in each iteration. What memory says may change meanwhile."""
+        found, work = set[Value](), list[Value]([value])
+        while work:
+            each = work.pop()
+            if each in found:
+                continue
+            found.add(each)
+            known = self.kernel.recurrences.get(each)
+            if known is None:
+                return False
+            for leaf in leaves(known):
+                if isinstance(leaf, Opaque):
+                    work.append(leaf)
+                elif isinstance(leaf, Result) or not self.is_uniform(leaf, level):
+                    return False
+        return True
 
     def _is_uniform_read(self, value: Result, level: Scope) -> bool:
         """A weak read of one place by all: any write of it meanwhile is a race of its own."""

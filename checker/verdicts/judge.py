@@ -107,7 +107,7 @@ class _Judge:
         self.obstacles: list[Obstacle] = []
         self.notes: list[Note] = []
         self.rules: set[str] = set()
-        self.assumptions: set[Assumption] = set()
+        self.assumptions: set[Assumption] = {*kernel.assumes}
         self.has_warp_barriers = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
         self.asked = _asked(kernel)
         self.answers: dict[object, Answer] = {}
@@ -130,6 +130,7 @@ class _Judge:
         return contents_of(self.kernel)
 
     def verdict(self) -> Verdict:
+        others = [*self._one_sided(), *self._divergent_barriers()]
         most = min(_MOST_PAIRS, _MOST_STEPS // max(1, len(self.kernel.lines)))
         pairs = [*islice(chain(self._pairs(), self._initialisations()), most + 1)]
         if len(pairs) > most:
@@ -137,8 +138,10 @@ class _Judge:
             self.obstacles.append(Obstacle(f"more than {most} pairs of accesses", line))
         else:
             for first, second in pairs:
-                if len(self.races) == _MOST_RACES:
+                if len(self.races) == _MOST_RACES or (self.obstacles and self.budget.is_spent):
                     break
+                if others or self.obstacles:
+                    self.budget.give_up_proof()
                 self._judge_pair(first, second)
             for access, end in self._endings():
                 if len(self.races) < _MOST_RACES:
@@ -146,7 +149,6 @@ class _Judge:
         arrivals = map(self._as_access, self.kernel.mbarriers)
         for remote, lifetime, order in lifetimes(self.kernel, arrivals):
             self._judge_lifetime(remote, lifetime, order)
-        others = [*self._one_sided(), *self._divergent_barriers()]
         is_open = bool(self.obstacles or self.launches or others)
         sides = tuple(halves(self.kernel, is_decided=bool(self.races) or not is_open))
         self.obstacles += (
@@ -498,7 +500,6 @@ class _Judge:
             return False
         reason = _between("the solver came to its limit", first, second, NO_ORDER)
         self.obstacles.append(Obstacle(reason, second.line))
-        self.budget.give_up_proof()
         return False
 
     def _races_in(
@@ -789,9 +790,9 @@ class _Judge:
             return f"some contents of {', '.join(sorted(contents))}, which addresses depend on"
         if self.launch.block is not None and self.launch.grid is not None:
             return ""
-        # Who asks for no size of a CTA, and has no roles that name threads, has one in mind; a
+        # Places and roles that depend on no size of a CTA, and name no threads, have one in mind; a
         # barrier that is there, and is not waited for, says that there are several warps.
-        is_asked = self._reads(("%ntid",)) or (self.launch.block or self.kernel.required)
+        is_asked = _asks_size(first, second) or (self.launch.block or self.kernel.required)
         is_asked = is_asked or conflict.finding in (Rule.LDS_BARRIER, Rule.LDS_DMA_BARRIER)
         if size not in self.small[: 2 if is_asked or _names_threads(first, second) else 1]:
             return f"as {conflict.witness}"
@@ -800,7 +801,10 @@ class _Judge:
         dimensions = self._solver(conflict.relation).dimensions("tid")
         if len(dimensions) > 1 and self.kernel.required is None:
             return f"as {conflict.witness}: the block's shape is not in the text"
-        parameters = _parameters_of(first) | _parameters_of(second)
+        is_one_cta = conflict.relation is not Relation.GRID
+        parameters = {
+            name for each in (first, second) for name in _parameters_of(each, is_one_cta=is_one_cta)
+        }
         if parameters:
             return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"
         return ""
@@ -921,11 +925,21 @@ def _names_threads(*accesses: Access) -> bool:
     )
 
 
-def _parameters_of(access: Access) -> set[str]:
+def _asks_size(*accesses: Access) -> bool:
+    """True of a place or a condition that the size of the CTA has a part in."""
+    return any(
+        str(getattr(leaf, "constant", "")).startswith("%ntid")
+        for each in accesses
+        for leaf in leaves((*terms_of(each), *(own.value for own in each.conditions)))
+    )
+
+
+def _parameters_of(access: Access, *, is_one_cta: bool) -> set[str]:
+    """The parameters in the terms of a place that two threads may not have alike."""
     return {
         leaf.name
         for value in terms_of(access)
-        if not is_alike(value, is_one_cta=True)
+        if not is_alike(value, is_one_cta=is_one_cta)
         for leaf in leaves((value,))
         if isinstance(leaf, Param)
     }

@@ -430,6 +430,7 @@ class Assumption(FastStrEnum):
     EQUAL_VALUES = "threads that write equal values to one place leave that value"
     ONE_THREAD = "a CTA is one thread, as the kernel reads no thread index"
     TENSOR_BYTES = "tensor copies have the bytes that their mbarriers expect"
+    DEPENDENTS_WAIT = "grids that start early wait for this one before they access its memory"
     GRID_SIZE = "a grid has at most 1048576 CTAs in x"
 
 
@@ -603,15 +604,17 @@ class Kernel:
     of a CTA in each dimension, where the text says so. ``obstacles``: what makes the function
     unjudgeable before any conflict is looked for. ``block_conditions``: those of dominating
     branches; ``guards``: an instruction's own; ``edge_literals``: those of a branch's edge, all of
-    which hold on it. ``specials``: the names of indices and sizes that the text reads, ``%tid.x``,
-    ``%nctaid.y``. ``ends``: what the end of a thread does to a copy's source in shared memory, as
-    accesses that are none of the thread's. ``lanes`` of a warp; with ``is_lock_step`` they execute
-    one instruction after another together, so that their own accesses are in its order.
-    ``most_threads`` of a CTA. ``ordered_queues``: those whose copies of one warp are performed in
-    the order of their issue. ``handing`` and ``meeting`` make the lemmas of a vendor other than
-    NVIDIA: of a flag's accesses, and of a barrier between two accesses (``VendorLemma``);
-    ``halves`` finds its halves of protocols, also of a kernel with obstacles, as the function of
-    that name has it.
+    which hold on it. ``recurrences``: of a loop's register of which no formula is known, the loop's
+    iteration, and the register's value at entry and at the end of each iteration.
+    ``assumes``: whatever is proved rests on these. ``specials``: the names of indices and sizes
+    that the text reads, ``%tid.x``, ``%nctaid.y``. ``ends``: what the end of a thread does to a
+    copy's source in shared memory, as accesses that are none of the thread's. ``lanes`` of a warp;
+    with ``is_lock_step`` they execute one instruction after another together, so that their own
+    accesses are in its order. ``most_threads`` of a CTA. ``ordered_queues``: those whose copies of
+    one warp are performed in the order of their issue. ``handing`` and ``meeting`` make the lemmas
+    of a vendor other than NVIDIA: of a flag's accesses, and of a barrier between two accesses
+    (``VendorLemma``); ``halves`` finds its halves of protocols, also of a kernel with obstacles, as
+    the function of that name has it.
     """
 
     name: str
@@ -632,6 +635,10 @@ class Kernel:
     guards: Mapping[int, tuple[Literal, ...]]
     sync_groups: tuple[SyncGroup, ...]
     edge_literals: Mapping[tuple[int, int], tuple[Literal, ...]]
+    recurrences: Mapping[Value, tuple[Value, ...]] = field(
+        default_factory=dict[Value, tuple[Value, ...]]
+    )
+    assumes: frozenset[Assumption] = frozenset()
     required: tuple[int, int, int] | None = None
     specials: frozenset[str] = frozenset()
     ends: tuple[Access, ...] = ()

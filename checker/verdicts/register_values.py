@@ -328,18 +328,32 @@ class RegisterValues(ABC):
         following: dict[Value, Value] = {}
         for register in self._phis[block]:
             own = self._open.get((block, register))
-            coming = {self._lookup(latch, register) for latch in loop.latches}
-            entering = {
-                self._lookup(before, register)
-                for before in self.graph.predecessors[block]
-                if before in self._own and before not in loop.latches
-            }
-            if own is None or len(coming) != 1 or len(entering) != 1:
-                continue
-            after, start = coming.pop(), entering.pop()
-            if after is not None and start is not None and after.bits == own.bits:
-                starts[own], following[own] = start, after
+            known = self._start_and_next(block, register)
+            if own is not None and known is not None and known[1].bits == own.bits:
+                starts[own], following[own] = known
         return sequence_of(self.expressions, loop.iteration, phi, starts, following)
+
+    def recurrences(self) -> dict[Value, tuple[Value, ...]]:
+        """The registers of loops that stay unknown, each with the iteration, and its values before
+        the first and after each, where there is one of both."""
+        return {
+            phi: (self.loops[block].iteration, *own)
+            for (block, register), phi in self._open.items()
+            if (own := self._start_and_next(block, register)) is not None
+        }
+
+    def _start_and_next(self, block: int, register: str) -> tuple[Value, Value] | None:
+        loop = self.loops[block]
+        coming = {self._lookup(latch, register) for latch in loop.latches}
+        entering = {
+            self._lookup(before, register)
+            for before in self.graph.predecessors[block]
+            if before in self._own and before not in loop.latches
+        }
+        if len(coming) != 1 or len(entering) != 1:
+            return None
+        after, start = coming.pop(), entering.pop()
+        return None if after is None or start is None else (start, after)
 
     def _addend(self, value: Value, phi: Value) -> Value | None:
         """The sum of all that is added to a phi once; None for any other form."""

@@ -49,6 +49,8 @@ _STEPS_OF_KERNEL = 60_000_000
 """z3's steps for all questions about one kernel."""
 _STEPS_FOR_RACES, _STEPS_OF_RACES = 200_000, 5_000_000
 """z3's steps for one question, and for all, once a kernel can no longer be proved."""
+_STEPS_OF_VALUE = 300
+"""Steps that a value costs which is written for z3: about as long as z3 takes for so many."""
 _MOST_ITERATIONS = 1 << 28
 _SMALL_BLOCK = 64
 _TRIED = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
@@ -85,6 +87,7 @@ class Budget:
     def __init__(self) -> None:
         self.limit = _STEPS_OF_KERNEL
         self.used = 0
+        self.values = 0
         self.of_question = _STEPS
         self.questions = 0
         self.tries = Tries()
@@ -92,14 +95,19 @@ class Budget:
     @property
     def is_spent(self) -> bool:
         """True where no steps are left."""
-        return self.used >= self.limit
+        return self.spent >= self.limit
+
+    @property
+    def spent(self) -> int:
+        """The steps of z3 itself and those of the values that were written for it."""
+        return self.used + self.values * _STEPS_OF_VALUE
 
     def give_up_proof(self) -> None:
         """Leave steps for easy questions only: after an undecided pair just races are looked
         for."""
         if self.of_question == _STEPS:
             self.of_question = _STEPS_FOR_RACES
-            self.limit = min(self.limit, self.used + _STEPS_OF_RACES)
+            self.limit = min(self.limit, self.spent + _STEPS_OF_RACES)
 
     @cached_property
     def context(self) -> Any:
@@ -141,6 +149,8 @@ class BitVectors:
         z3 = z3_module()
         if z3 is None:
             return self._tried(constraints).answer
+        if self.budget.is_spent:
+            return Answer.UNKNOWN
         formulas = [self._constraint(each) for each in constraints]
         if self._has_product and (small := self._small()) is not None:
             # With sizes that are constants products are easy, and one launch is enough to satisfy.
@@ -166,7 +176,7 @@ class BitVectors:
         """Two threads that satisfy all constraints; None if there are none, or none is known."""
         tried = self._tried(constraints)
         z3 = z3_module()
-        if z3 is None or tried.answer is not Answer.UNKNOWN:
+        if z3 is None or tried.answer is not Answer.UNKNOWN or self.budget.is_spent:
             return tried.witness
         formulas = [self._constraint(each) for each in constraints]
         solver, answer = self._checked([*formulas, *self._products])
@@ -439,6 +449,7 @@ class BitVectors:
                 continue
             known = [self._values[part, thread] for part in parts]
             self._values[top, thread] = self._translated(top, known, thread)
+            self.budget.values += 1
             stack.pop()
         return self._values[value, thread]
 

@@ -333,6 +333,9 @@ def test_a_grid_that_waits_for_the_one_before_accesses_nothing_earlier() -> None
     assert verdict("griddepcontrol.wait;\n" + write).kind is FREE
     assert verdict(write + "griddepcontrol.wait;\n").kind is UNJUDGED
     assert verdict("@%p1 griddepcontrol.wait;\n" + write).kind is UNJUDGED
+    arms = "@%p1 bra OTHER;\ngriddepcontrol.wait;\nbra BOTH;\nOTHER:\n{0}\nBOTH:\n" + write
+    assert verdict(arms.format("griddepcontrol.wait;")).kind is FREE
+    assert verdict(arms.format("")).kind is UNJUDGED
 
 
 def test_a_warp_copies_a_tensor_map_once() -> None:

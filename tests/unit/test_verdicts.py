@@ -182,6 +182,64 @@ PAST:
     assert "threads may not all come to the barrier" in verdict.obstacles[0].reason
 
 
+MEETING = """
+    setp.eq.u32 %p1, %r2, 0; @%p1 bra MEET;
+    add.u32 %r8, %r1, 1;
+MEET:
+    setp.eq.u32 %p2, {0}, 0; @%p2 bra LAST;
+    st.shared.u32 [%r5], %r2; bar.sync 0; ld.shared.u32 %r9, [%r7];
+LAST:
+    bar.sync 0; st.shared.u32 [%r5], %r2; bar.sync 0; ld.shared.u32 %r9, [%r7];
+"""
+"""Threads part, meet again, and decide together by {0} to which barrier they go."""
+
+
+def test_threads_that_part_and_meet_come_to_the_same_barrier():
+    assert verdict_of(MEETING.format("%r1")).kind is FREE
+    for of_threads in ("%r2", "%r8"):  # An index, and a register that one side alone writes.
+        assert verdict_of("mov.u32 %r8, 0;" + MEETING.format(of_threads)).kind is NOT_JUDGED
+
+
+ROUNDS = """
+    mov.u32 %r9, 0; mov.u32 %r10, {start};
+L:  add.u32 %r9, %r9, 1;
+    setp.eq.u32 %p1, %r2, 0; @%p1 bra {to};
+    add.u32 %r11, %r1, 1;
+MEET:
+    setp.gt.u32 %p2, %r9, 4; @%p2 bra NEXT;
+    st.shared.u32 [%r5], %r2; bar.sync 0; ld.shared.u32 %r12, [%r7]; bar.sync 0;
+NEXT:
+    shr.u32 %r13, %r10, 31; add.u32 %r13, %r13, %r10; shr.s32 %r13, %r13, {by};
+    setp.gt.s32 %p3, %r10, 1; mov.u32 %r10, %r13; @%p3 bra L;
+    bar.sync 0;
+"""
+"""A loop whose rounds a register halves that no formula is known of, signed as C divides."""
+
+
+@pytest.mark.parametrize(
+    ("start", "to", "by", "kind"),
+    [
+        ("%r1", "MEET", "1", FREE),
+        ("%r2", "MEET", "1", NOT_JUDGED),  # Threads go round as often as their index says.
+        ("%r1", "MEET", "%r2", NOT_JUDGED),
+        ("%r1", "NEXT", "1", NOT_JUDGED),  # Thread 0 goes round past the barrier.
+        ("%r1", "L", "1", NOT_JUDGED),  # It counts rounds of its own.
+    ],
+)
+def test_a_register_that_all_threads_compute_alike_decides_for_all(
+    start: str, to: str, by: str, kind: VerdictKind
+):
+    assert verdict_of(ROUNDS.format(start=start, to=to, by=by)).kind is kind
+
+
+def test_a_grid_that_waits_for_the_one_before_lets_the_next_one_start():
+    early = "griddepcontrol.wait; griddepcontrol.launch_dependents;" + BARRIER.format("bar.sync 0;")
+    verdict = verdict_of(early)
+    assert verdict.kind is FREE
+    assert Assumption.DEPENDENTS_WAIT in verdict.assumptions
+    assert verdict_of(early.replace("bar.sync 0;", "")).kind is RACE
+
+
 def test_threads_that_have_ended_are_not_waited_for():
     ended = BARRIER.format("setp.ge.u32 %p1, %r2, 256; @%p1 bra OUT; bar.sync 0;")
     assert verdict_of(f"{ended}OUT:").kind is FREE
@@ -290,7 +348,10 @@ def test_an_address_that_arguments_decide_is_a_race_of_some_contents() -> None:
 
 
 def test_a_stride_of_ctas_that_more_threads_overrun_is_a_race_of_larger_ones() -> None:
-    """CTAs of 128 threads have places apart; who asks for the size means any."""
+    """CTAs of 128 threads have places apart; a place or a role of the size means any.
+
+    A size that only steps through an input says nothing (histogram256Kernel of cuda-samples).
+    """
     body = """
     mov.u32 %r8, %ctaid.x; shl.b32 %r8, %r8, 7; add.u32 %r9, %r8, %r2;
     mul.wide.u32 %rd3, %r9, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r2;
@@ -300,7 +361,10 @@ def test_a_stride_of_ctas_that_more_threads_overrun_is_a_race_of_larger_ones() -
     assert verdict.condition.startswith("as --grid")
     assert verdict_of(body, Launch(block=(128, 1, 1))).kind is FREE
     assert verdict_of(body, Launch((256, 1, 1), (2, 1, 1))).kind is RACE
-    assert verdict_of(f"mov.u32 %r10, %ntid.x;{body}").kind is RACE
+    asked = "mov.u32 %r10, %ntid.x; {0}" + body + "OUT:"
+    assert verdict_of(asked.format("")).kind is LAUNCH
+    by_size = "setp.le.u32 %p1, %r10, 32; @%p1 bra OUT;"
+    assert verdict_of(asked.format(by_size)).kind is RACE
 
 
 def test_a_second_dimension_is_a_race_under_a_launch_alone():

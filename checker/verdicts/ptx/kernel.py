@@ -14,6 +14,7 @@ from fencewright.checker.verdicts.expressions import factors_of, is_variable, nu
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
+    Assumption,
     Barrier,
     Fence,
     Group,
@@ -32,7 +33,6 @@ from fencewright.checker.verdicts.ptx.calls import text_of, unknown_callee, with
 from fencewright.checker.verdicts.ptx.polls import with_polls_apart
 from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code import effects
-from fencewright.lowering.code.dominance import dominates
 from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.code.value import Apply, Opaque, Param, Result, Value
 from fencewright.lowering.ptx.code.addresses import Places
@@ -55,7 +55,7 @@ _MOST_THREADS = 1024
 _ELSEWHERE = frozenset("tex tld4 suld sust sured".split())
 _SPECIAL = re.compile(r"%(?:tid|ntid|ctaid|nctaid|clusterid|cluster_ctaid)\.[xyz]|%cluster_ctarank")
 _DYNAMIC = "dynamic shared memory"
-_GRID_WAIT = "griddepcontrol wait"
+_GRID_WAIT, _GRID_LAUNCH = "griddepcontrol wait", "griddepcontrol launch_dependents"
 _MAP_BYTES = 128
 _WORD_BYTES = 4
 _SHAPE = re.compile(r"\.m64n(\d+)k")
@@ -168,6 +168,12 @@ class _Filler:
                 for edge, value in registers.edge_literals.items()
                 if (own := tuple(self.expressions.literals(value, True, edge[0])))
             },
+            recurrences=registers.recurrences(),
+            assumes=frozenset(
+                Assumption.DEPENDENTS_WAIT
+                for each in instructions
+                if each.statement.operation == _GRID_LAUNCH
+            ),
             required=function.threads,
             most_threads=function.most_threads or _MOST_THREADS,
             specials=frozenset(
@@ -642,7 +648,7 @@ class _Filler:
                 yield Obstacle("textures, surfaces and tensor maps are not followed", each.line)
             elif any(word.startswith("sync_restrict") for word in statement.opcode.words):
                 yield Obstacle("a fence that is about shared memory alone", each.line)
-            elif statement.operation == "griddepcontrol launch_dependents":
+            elif statement.operation == _GRID_LAUNCH and not self._grid_waits(instructions):
                 yield Obstacle("another grid may run beside this one", each.line)
             elif statement.operation in ("st async release", "red async release"):
                 yield Obstacle(f"nothing is known to wait for {statement.opcode.name}", each.line)
@@ -650,6 +656,10 @@ class _Filler:
                 yield Obstacle("a branch by a table", each.line)
         yield from self.registers.obstacles()
         yield from self._early(instructions, accesses)
+
+    @staticmethod
+    def _grid_waits(instructions: list[PtxInstruction]) -> list[PtxInstruction]:
+        return [each for each in instructions if each.statement.operation == _GRID_WAIT]
 
     def _early(
         self, instructions: list[PtxInstruction], accesses: Sequence[Access]
@@ -659,18 +669,15 @@ class _Filler:
         Source: PTX ISA, griddepcontrol.
         """
         block_of = self.registers.block_of
-        every = [each for each in instructions if each.statement.operation == _GRID_WAIT]
-        waits = [each.number for each in every if not each.statement.guard]
+        every = self._grid_waits(instructions)
+        own = (each.number for each in reversed(every) if not each.statement.guard)
+        waits = {block_of[number]: number for number in own}
+        before = self.registers.graph.reachable([0], lambda block: block not in waits)
         for access in accesses if every else ():
             if access.place.root.region in (Region.SHARED, Region.TENSOR):
                 continue
-            is_late = any(
-                number < access.instruction
-                if block_of[number] == block_of[access.instruction]
-                else dominates(self.registers.spans, block_of[number], block_of[access.instruction])
-                for number in waits
-            )
-            if not is_late:
+            block = block_of[access.instruction]
+            if block in before and access.instruction < waits.get(block, access.instruction + 1):
                 yield Obstacle("the grid before may run beside this access", access.line)
                 return
 
