@@ -63,6 +63,8 @@ class _Flight:
 
     ``is_signalled``: those that were in flight at the last barrier, from which others may go on.
     ``since``: those issued since the last wait of any kind, ``again``: those issued twice since.
+    ``direct``: those issued since the last wait at any mbarrier: at another one than their own,
+    threads that waited for them may have told that their place is free.
     """
 
     open: int = 0
@@ -70,6 +72,7 @@ class _Flight:
     is_signalled: int = 0
     since: int = 0
     again: int = 0
+    direct: int = 0
 
     @property
     def all(self) -> int:
@@ -89,12 +92,19 @@ class _Flight:
             self.is_signalled | other.is_signalled,
             self.since | other.since,
             self.again | other.again,
+            self.direct | other.direct,
         )
 
     def issued(self, bit: int) -> "_Flight":
         """After the issue of an operation."""
         again = self.again | self.since & bit
-        return replace(self, open=self.open | bit, since=self.since | bit, again=again)
+        return replace(
+            self,
+            open=self.open | bit,
+            since=self.since | bit,
+            again=again,
+            direct=self.direct | bit,
+        )
 
     def committed(self) -> "_Flight":
         """After a commit: one group more, even if it is empty."""
@@ -405,7 +415,8 @@ class WaitAnalysis:
         if row.commit and statement.operation in row.waits:
             return flight.down_to(left)
         mbarrier = statement.operand(OperandRole.MBARRIER)
-        return flight.without(self._signalled(flight.all, self.places.of_mbarrier(mbarrier)))
+        done = self._signalled(flight.all, self.places.of_mbarrier(mbarrier))
+        return replace(flight.without(done), direct=0)
 
     def _signalled(self, mask: int, mbarrier: Place) -> int:
         """Those operations that are done after a wait at an mbarrier, as far as its address
@@ -430,7 +441,11 @@ class WaitAnalysis:
                 if before.instruction.number == each.number:
                     continue
                 what, overlaps = self._conflict(each.statement, before)
-                sure = overlaps is Overlap.SURE and bool(state.same >> bit & 1)
+                is_refill = not before.completion.commit and _is_of(
+                    each.statement, before.completion
+                )
+                is_held = bool(flight.direct >> bit & 1) or not is_refill
+                sure = overlaps is Overlap.SURE and bool(state.same >> bit & 1) and is_held
                 unheld = flight.again >> bit & 1 and before.completion.commit
                 if sure or (overlaps is not Overlap.NO and (unheld or not is_waited_for)):
                     is_signalled = not flight.all >> bit & 1

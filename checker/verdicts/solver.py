@@ -45,11 +45,11 @@ from fencewright.lowering.vocabulary import Scope
 MISSING = "install fencewright[prove] to decide what arithmetic does not"
 _STEPS = 2_000_000
 """z3's steps for one question."""
-_STEPS_OF_KERNEL = 60_000_000
+_STEPS_OF_KERNEL = 10_000_000
 """z3's steps for all questions about one kernel."""
-_STEPS_FOR_RACES, _STEPS_OF_RACES = 200_000, 5_000_000
+_STEPS_FOR_RACES, _STEPS_OF_RACES = 200_000, 4_000_000
 """z3's steps for one question, and for all, once a kernel can no longer be proved."""
-_STEPS_OF_VALUE = 300
+_STEPS_OF_VALUE = 500
 """Steps that a value costs which is written for z3: about as long as z3 takes for so many."""
 _MOST_ITERATIONS = 1 << 28
 _SMALL_BLOCK = 64

@@ -123,6 +123,13 @@ def test_a_wait_at_another_mbarrier_does_not_count() -> None:
     assert said(other + READ) == ERROR
 
 
+def test_a_slot_is_filled_again_after_a_wait_at_the_mbarrier_that_says_it_is_free() -> None:
+    empty = ".shared .align 8 .b64 other;\n{0}L: setp.eq.s32 p2, r1, r2;\nadd.s32 r1, r1, 1;\n{1}@p2 bra E;\n{2}bra N;\nE: {3}N: @p3 bra L;\n"
+    free = FULL.replace("[bar]", "[other]")
+    assert said(empty.format("", free, LOAD, OTHER)) == []
+    assert {*said(empty.format(free, "", LOAD, OTHER))} == {*ERROR}
+
+
 _WAIT = re.compile(
     r"^.*\b(?:wgmma\.wait_group|cp\.async\.(?:bulk\.)?wait_\w+|tcgen05\.wait::)\S* ?\d*;\n", re.M
 )
