@@ -439,7 +439,12 @@ def places_of(body: str) -> tuple[PtxFunction, Places, Sequence[Overlap]]:
             [Overlap.MAYBE]),
         ("st.shared.b32 [sm], r1; mov.u32 r3, bar; add.s32 r4, r3, r9; st.shared.b32 [r4], r1;",
             [Overlap.NO]),
-        ("st.shared.b32 [sm], r1; st.b32 [d1], r1; st.b32 [d5], r1;", [Overlap.NO, Overlap.MAYBE]),
+        # A generic address of shared memory is made in the kernel, or there is none.
+        ("st.shared.b32 [sm], r1; st.b32 [d1], r1; st.b32 [d5], r1;", [Overlap.NO, Overlap.NO]),
+        ("cvta.shared.u64 d6, d3; st.shared.b32 [sm], r1; st.b32 [d1], r1; st.b32 [d5], r1;",
+            [Overlap.NO, Overlap.MAYBE]),
+        ("call other; st.shared.b32 [sm], r1; st.b32 [d5], r1;", [Overlap.MAYBE]),
+        ("call (r3), vprintf, (d3, d4); st.shared.b32 [sm], r1; st.b32 [d5], r1;", [Overlap.NO]),
         ("st.global.b32 [d1], r1; st.global.b32 [d1+4], r1; st.global.b32 [d2], r1;",
             [Overlap.MAYBE, Overlap.MAYBE]),
         ("st.shared.b32 [sm], r1; st.global.b32 [d5], r1;", [Overlap.NO]),

@@ -7,11 +7,8 @@ what is not in the module, whose accesses nobody knows. Source: CUDA C++ Program
 
 from fencewright.checker.lifting.nvidia_calls import CALL, call_of, inlined
 from fencewright.checker.lifting.writer import UnliftableError
-from fencewright.lowering.ptx.code.statements import Statement
+from fencewright.lowering.ptx.code.statements import SILENT_CALLEES, Statement
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
-
-_SILENT = frozenset({"vprintf", "__assertfail", "malloc", "free"})
-"""Functions of the CUDA runtime without accesses that kernels share."""
 
 
 def with_calls(file: PtxFile, function: PtxFunction) -> tuple[PtxFunction, str]:
@@ -30,7 +27,7 @@ def unknown_callee(statement: Statement) -> str | None:
     if statement.operation != CALL:
         return None
     name = call_of(statement).name
-    return None if name in _SILENT else name or "a function that a register names"
+    return None if name in SILENT_CALLEES else name or "a function that a register names"
 
 
 def text_of(each: PtxInstruction) -> str:

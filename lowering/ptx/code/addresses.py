@@ -4,12 +4,13 @@ An address is followed through moves, conversions and sums with constants to the
 register that it begins with. Registers that are written more than once are not looked into.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
-from fencewright.lowering.code.effects import Access, Proxy
-from fencewright.lowering.ptx.code.statements import Statement, names_in, number
+from fencewright.lowering.code.effects import Access, Kind, Proxy
+from fencewright.lowering.ptx.code.statements import SILENT_CALLEES, Statement, names_in, number
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction, PtxVariable
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -25,6 +26,10 @@ _OF_VARIABLE: Mapping[str, AddressSpace] = {
     "const": AddressSpace.CONSTANT,
     "local": AddressSpace.PRIVATE,
 }
+
+
+def _is_from_shared(words: Sequence[str]) -> bool:
+    return "to" not in words and any(each.startswith("shared") for each in words)
 
 
 class Overlap(IntEnum):
@@ -82,10 +87,26 @@ class Places:
         known = {_OF_VARIABLE.get(self.variables[each].space) for each in variables}
         if space is None and len(known) == 1:
             (space,) = known
-        elif space is None and root in self.parameters and self.function.is_entry:
-            # A pointer that a kernel gets from its host points to global memory.
-            space = AddressSpace.GLOBAL
+        elif space is None and self.function.is_entry:
+            # A pointer that a kernel gets from its host points to global memory; so does any other
+            # one where nothing makes a generic address of the shared memory that a CTA has.
+            if root in self.parameters or not self._has_generic_shared:
+                space = AddressSpace.GLOBAL
         return Place(root, offset, access.size, exact, variables, space)
+
+    @cached_property
+    def _has_generic_shared(self) -> bool:
+        """True where the function may make or get a generic address of shared memory.
+
+        Source: PTX ISA, cvta; mapa.
+        """
+        return any(
+            statement.kind is Kind.OPAQUE
+            or statement.opcode.head == "mapa"
+            or (statement.opcode.head == "call" and SILENT_CALLEES.isdisjoint(statement.operands))
+            or (statement.opcode.head == "cvta" and _is_from_shared(statement.opcode.words))
+            for statement in (each.statement for each in self.function.instructions)
+        )
 
     def of_mbarrier(self, address: str) -> Place:
         """The place of an mbarrier."""

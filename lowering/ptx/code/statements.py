@@ -260,6 +260,8 @@ SYNCHRONISING = frozenset({Kind.FENCE, Kind.BARRIER, Kind.SIGNAL})
 """The kinds of fences, barriers and arrivals, which order without a wait for copies."""
 SILENT = frozenset({Kind.COMPUTE, Kind.LANES, Kind.CACHE})
 """The kinds that no thread of another warp could notice."""
+SILENT_CALLEES = frozenset({"vprintf", "__assertfail", "malloc", "free"})
+"""Functions of the CUDA runtime without accesses that kernels share."""
 CONTROL = frozenset({Kind.BRANCH, Kind.JUMP, Kind.CALL, Kind.END})
 """The kinds that end a block, or call."""
 PROXY_FENCES = frozenset(each.name for each in _PROXIES if each.kind is Kind.FENCE)
