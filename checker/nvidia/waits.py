@@ -63,6 +63,7 @@ class _Flight:
 
     ``is_signalled``: those that were in flight at the last barrier, from which others may go on.
     ``since``: those issued since the last wait of any kind, ``again``: those issued twice since.
+    ``waited``: those that some path has waited at least once after.
     ``direct``: those issued since the last wait at any mbarrier: at another one than their own,
     threads that waited for them may have told that their place is free.
     """
@@ -73,6 +74,7 @@ class _Flight:
     since: int = 0
     again: int = 0
     direct: int = 0
+    waited: int = 0
 
     @property
     def all(self) -> int:
@@ -93,17 +95,19 @@ class _Flight:
             self.since | other.since,
             self.again | other.again,
             self.direct | other.direct,
+            self.waited | other.waited,
         )
 
     def issued(self, bit: int) -> "_Flight":
         """After the issue of an operation."""
-        again = self.again | self.since & bit
+        again = self.again | self.since & bit & ~self.waited
         return replace(
             self,
             open=self.open | bit,
             since=self.since | bit,
             again=again,
             direct=self.direct | bit,
+            waited=self.waited & ~bit,
         )
 
     def committed(self) -> "_Flight":
@@ -115,7 +119,8 @@ class _Flight:
 
     def down_to(self, left: int) -> "_Flight":
         """After a wait that leaves so many groups; operations in none are not waited for."""
-        return replace(self, groups=self.groups[:left], since=0, again=0)
+        waited = self.waited | self.since
+        return replace(self, groups=self.groups[:left], since=0, again=0, waited=waited)
 
     def cancelled(self, mask: int) -> "_Flight":
         """The state without some of the operations, which have not been issued."""

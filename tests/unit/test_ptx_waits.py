@@ -111,6 +111,9 @@ def test_a_loop_of_copies_without_a_wait() -> None:
     reads = ROTATION.replace("add.s32 r2, r3, r4", "mov.u32 r12, sm;\nadd.s32 r2, r12, r3")
     assert said(reads.format(wait="cp.async.wait_group 1;\n")) == []
     assert said(reads.format(wait="")) == WARNING
+    # As cuda::pipeline does, where its counters say that no stage is pending.
+    some = "@p2 bra PAST;\ncp.async.wait_group 1;\nPAST:\n"
+    assert said(reads.format(wait=some)) == []
 
 
 def test_a_wait_on_one_path_is_not_enough() -> None:
