@@ -7,6 +7,7 @@ wave that polls lets the others go first. The lanes of a wave run together as ha
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -50,6 +51,7 @@ from fencewright.simulator.execution.segments import (
     Segment,
     address_registers,
     moved_by,
+    pauses_before,
     place_of,
     segments_of,
     written_by,
@@ -73,8 +75,29 @@ _IDLE, _DEADLOCK = 8, 4096
 """After so many segments that only polled, other lanes of the waves run; after so many, none ever
 will."""
 
+_PATIENCE = 1_000
+"""After so many segments without a store a wave that is held goes on."""
+
 _STALE = 50_000
 """After so many segments without a store, other lanes of the waves run."""
+
+
+@dataclass(slots=True)
+class Pauses:
+    """The pauses of waves, at one of which a wave may be held until nobody else goes on.
+
+    ``at``: the instructions before which they pause. ``held``: a wave, by its number in the launch,
+    and which of its pauses, 0 for its beginning. ``seen``: of each wave, by segment, its first and
+    its last pause there. ``turns``: the segments that were run.
+    """
+
+    at: frozenset[int] = frozenset()
+    held: tuple[int, int] | None = None
+    seen: dict[int, dict[int, tuple[int, int]]] = field(
+        default_factory=dict[int, dict[int, tuple[int, int]]]
+    )
+    counts: Counter[int] = field(default_factory=Counter[int])
+    turns: int = 0
 
 
 def execute(
@@ -89,6 +112,7 @@ def execute(
     with_parts: bool = False,
     is_reverse: bool = False,
     needs_results: bool = False,
+    pauses: Pauses | None = None,
 ) -> Memory:
     """Run a launch on ``memory``, of ``launch.allocate``, and give the memory that it leaves.
 
@@ -97,11 +121,13 @@ def execute(
     (None: as many as any chip has room for); the next begins where one has ended. ``in_place``:
     in ``memory`` itself, not in a copy. ``with_parts``: the observer is called with each part of an
     instruction. ``is_reverse``: last work-groups and waves come first. ``needs_results``: all bytes
-    of the buffers are known at the end. Raises ``LaunchError``, also where an address comes of data
-    that was not given.
+    of the buffers are known at the end. ``pauses``: are noted in it. Raises ``LaunchError``, also
+    where an address comes of data that was not given.
     """
     found = memory if in_place else memory.copy()
-    execution = _Execution(program, launch, found, observe, limit, resident, with_parts, is_reverse)
+    execution = _Execution(
+        program, launch, found, observe, limit, resident, with_parts, is_reverse, pauses or Pauses()
+    )  # fmt: skip
     with np.errstate(all="ignore"):
         execution.run()
     if needs_results and (problem := execution.unknown_result()):
@@ -129,11 +155,18 @@ class _Execution:
         resident: int | None,
         with_parts: bool,
         is_reverse: bool,
+        pauses: Pauses,
     ) -> None:
         self.program, self.launch, self.memory = program, launch, memory
         self.observe, self.limit = observe, limit
         self.with_parts, self.is_reverse = with_parts, is_reverse
-        self.segments = segments_of(program)
+        self.pauses = pauses
+        self.segments = segments_of(program, pauses.at)
+        self.pausing = frozenset(
+            number
+            for number, each in enumerate(self.segments)
+            if each.steps and pauses_before(each.steps[0], pauses.at)
+        )
         self.group_waves = -(-launch.threads // program.lanes)
         self.slots = min(launch.groups, resident or max(_ROOM // self.group_waves, 1))
         waves, lanes = self.slots * self.group_waves, program.lanes
@@ -188,8 +221,11 @@ class _Execution:
     def run(self) -> None:
         """Run until all work-groups have ended."""
         while (waves := np.flatnonzero(self.lanes.segment != EXIT)).size:
-            rows = self._next(waves)
+            rows = self._next(waves if self.pauses.held is None else self._not_held(waves))
             number = int(self.lanes.segment[rows[0]])
+            self.pauses.turns += 1
+            if number in self.pausing:
+                self._note_pause(number, rows)
             self._run(self.segments[number], rows)
             self._account(number, rows)
         if self.lanes.alive.any():
@@ -206,6 +242,39 @@ class _Execution:
             key = self.rank[segments] + polling * len(self.segments)
         chosen = segments[np.argmin(key)]
         return waves[segments == chosen]
+
+    def _numbers(self, rows: Rows) -> Numbers:
+        """The numbers of waves in the launch."""
+        return self.group[self.slot_of[rows]] * self.group_waves + self.wave_of[rows]
+
+    def _note_pause(self, segment: int, rows: Rows) -> None:
+        pauses = self.pauses
+        for wave in self._numbers(rows).tolist():
+            number = pauses.counts[wave] = pauses.counts[wave] + 1
+            seen = pauses.seen.setdefault(wave, {})
+            seen[segment] = seen.get(segment, (number,))[0], number
+
+    def _not_held(self, waves: Rows) -> Rows:
+        """The waves without the one that is held: until the others have ended, wait or poll."""
+        pauses = self.pauses
+        assert pauses.held is not None
+        wave, pause = pauses.held
+        is_wave = self._numbers(waves) == wave
+        if not is_wave.any():
+            return waves
+        row, others = int(waves[is_wave][0]), waves[~is_wave]
+        is_there = (
+            int(self.lanes.segment[row]) in self.pausing and pauses.counts[wave] == pause - 1
+            if pause
+            else not self.executed[row]
+        )
+        if not is_there:
+            return waves
+        polls = bool((self.polled[others] > 1).all()) and self.idle >= _IDLE + len(others)
+        if not others.size or polls or self.stale >= _PATIENCE:
+            pauses.held = None
+            return waves
+        return others
 
     def _account(self, number: int, rows: Rows) -> None:
         segment = self.segments[number]

@@ -64,9 +64,9 @@ class Segment:
     spins: bool
 
 
-def segments_of(program: LaneProgram) -> tuple[Segment, ...]:
-    """The segments of a kernel, the entry first."""
-    parts = _parts(program)
+def segments_of(program: LaneProgram, pauses: frozenset[int] = frozenset()) -> tuple[Segment, ...]:
+    """The segments of a kernel, the entry first; one begins at each instruction of ``pauses``."""
+    parts = _parts(program, pauses)
     successors = [_targets(end) for _, end in parts]
     loops = _loops(successors)
     ranks = _ranks(successors, loops)
@@ -101,8 +101,8 @@ def place_of(program: LaneProgram, segment: Segment) -> SourceLocation | None:
 _Part = tuple[tuple[Step, ...], BlockEnd | Join]
 
 
-def _parts(program: LaneProgram) -> list[_Part]:
-    pieces = [_split(program, block.steps) for block in program.blocks]
+def _parts(program: LaneProgram, pauses: frozenset[int]) -> list[_Part]:
+    pieces = [_split(program, block.steps, pauses) for block in program.blocks]
     first: list[int] = []
     count = 0
     for each in pieces:
@@ -110,23 +110,37 @@ def _parts(program: LaneProgram) -> list[_Part]:
         count += len(each)
     found: list[_Part] = []
     for block, steps in zip(program.blocks, pieces, strict=True):
-        found += [(each, Join(len(found) + n + 1)) for n, each in enumerate(steps[:-1])]
+        for each in steps[:-1]:
+            following = len(found) + 1
+            joins = _joins(program, each[-1])
+            found.append((each, Join(following) if joins else Jump(following, ())))
         end = with_jumps(block.end, lambda jump: Jump(first[jump.block], jump.moves))
         found.append((steps[-1], end))
     return found
 
 
-def _split(program: LaneProgram, steps: Iterable[Step]) -> list[tuple[Step, ...]]:
-    """The steps up to each barrier, the barrier too."""
+def _split(
+    program: LaneProgram, steps: Iterable[Step], pauses: frozenset[int]
+) -> list[tuple[Step, ...]]:
+    """The steps up to each barrier, the barrier too, and up to each pause."""
     found: list[list[Step]] = [[]]
     for step in steps:
+        if found[-1] and pauses_before(step, pauses):
+            found.append([])
         found[-1].append(step)
-        if isinstance(step, FenceStep) and _joins(program, step):
+        if _joins(program, step):
             found.append([])
     return [tuple(each) for each in found]
 
 
-def _joins(program: LaneProgram, step: FenceStep) -> bool:
+def pauses_before(step: Step, pauses: frozenset[int]) -> bool:
+    """True of the first part of an instruction before which waves pause."""
+    return isinstance(step, MemoryStep) and not step.is_further and step.instruction in pauses
+
+
+def _joins(program: LaneProgram, step: Step) -> bool:
+    if not isinstance(step, FenceStep):
+        return False
     instruction = program.instructions[step.instruction]
     return isinstance(instruction, FenceInstruction) and instruction.joins
 

@@ -9,7 +9,6 @@ all but those that need two delays. Random priorities find no more than random o
 from collections.abc import Iterator, Mapping
 
 from fencewright.simulator.threads.schedule import Delay, Schedule, Stops
-from fencewright.simulator.threads.state import Thread
 
 ORDERS = (Schedule(), Schedule(is_reverse=True, is_late=True))
 """In order with copies done at once; in reverse order with copies done as late as possible."""
@@ -18,23 +17,24 @@ MOST_WORK = 100_000
 """The accesses and turns of threads that all runs with a delay may have together."""
 
 
-def delays(stops: Mapping[Thread, Stops], work: int) -> Iterator[Schedule]:
-    """Schedules with one delay each, within a budget.
+def delays(stops: Mapping[int, Stops], work: int) -> Iterator[Delay]:
+    """The delays of one run each, within a budget.
 
-    ``stops``: of the threads of the run in order, whose start every delay shares. ``work``: the
-    accesses and turns of that run. Threads that stop at the same operations have one role: its
-    first thread is held before each of them first, then its last one, then both at their last time.
+    ``stops``: of the threads, or waves, of the run in order, whose start every delay shares.
+    ``work``: the accesses and turns of that run. Threads that stop at the same operations have one
+    role: its first thread is held before each of them first, then its last one, then both at their
+    last time.
     """
     most = min(MOST_DELAYS, MOST_WORK // max(work, 1))
     for number, delay in enumerate(dict.fromkeys(_candidates(stops))):
         if number == most:
             return
-        yield Schedule(delay=delay)
+        yield delay
 
 
-def _candidates(stops: Mapping[Thread, Stops]) -> Iterator[Delay]:
-    roles: dict[tuple[int, ...], list[Thread]] = {}
-    for thread in sorted(stops, key=lambda each: each.number):
+def _candidates(stops: Mapping[int, Stops]) -> Iterator[Delay]:
+    roles: dict[tuple[int, ...], list[int]] = {}
+    for thread in sorted(stops):
         roles.setdefault(tuple(sorted(stops[thread])), []).append(thread)
     if sum(map(len, roles.values())) < 2:
         return
@@ -43,6 +43,6 @@ def _candidates(stops: Mapping[Thread, Stops]) -> Iterator[Delay]:
             for threads in roles.values():
                 thread = threads[place]
                 if not is_last_time:
-                    yield Delay(thread.number, 0)
+                    yield Delay(thread, 0)
                 for times in stops[thread].values():
-                    yield Delay(thread.number, times[is_last_time])
+                    yield Delay(thread, times[is_last_time])

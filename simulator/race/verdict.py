@@ -154,7 +154,7 @@ def executions(
         return
     work = in_order.run.outcome.steps + in_order.detector.accesses
     for each in delays(in_order.run.stops, work):
-        yield execution(each)
+        yield execution(Schedule(delay=each))
 
 
 def _missed(execution: Execution) -> set[int]:

@@ -30,7 +30,6 @@ from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import Allocation, Memory
 from fencewright.simulator.threads.observer import Observer
 from fencewright.simulator.threads.schedule import IN_ORDER, Outcome, Schedule, Scheduler, Stops
-from fencewright.simulator.threads.state import Thread
 from fencewright.simulator.threads.tensors import (
     ELEMENTS,
     MOST_BOX,
@@ -374,9 +373,9 @@ class Run:
     arguments: tuple[Allocation | None, ...]
 
     @property
-    def stops(self) -> Mapping[Thread, Stops]:
+    def stops(self) -> Mapping[int, Stops]:
         """The stops of its threads before strong operations, of those that had some."""
-        return {each: each.stops for each in self.machine.threads if each.stops}
+        return {each.number: each.stops for each in self.machine.threads if each.stops}
 
 
 def kernels(module: Module) -> list[PtxFunction]:

@@ -278,8 +278,8 @@ def test_random_programs(seed: int) -> None:
 def furthest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waves that are ahead run first: as good an order as any other."""
 
-    def reversed_segments(program: LaneProgram) -> tuple[Segment, ...]:
-        return tuple(replace(each, rank=-each.rank) for each in segments_of(program))
+    def reversed_segments(program: LaneProgram, pauses: frozenset[int]) -> tuple[Segment, ...]:
+        return tuple(replace(each, rank=-each.rank) for each in segments_of(program, pauses))
 
     monkeypatch.setattr(executor, "segments_of", reversed_segments)
 

@@ -363,3 +363,41 @@ def test_a_load_to_lds_may_come_before_a_read_that_was_not_waited_for(waits: boo
         detector.wait(0, [(Counter.LGKMCNT, 0)])
     detector.copy(0, _LOAD, 2, [Side(memory, [0])], [Side(lds, [0])])
     assert bool(detector.races) is not waits
+
+
+_FIRST_OF_THREE = """global_atomic_add v3, v6, v2, s[10:11] sc0
+s_waitcnt vmcnt(0)
+v_readfirstlane_b32 s15, v3
+s_cmp_eq_u32 s2, 1
+s_cbranch_scc0 .Lother
+s_cmp_eq_u32 s15, 0
+s_cbranch_scc0 .Lend
+global_store_dword v6, v2, s[8:9]
+.Lend:
+s_endpgm
+.Lother:
+s_cmp_eq_u32 s2, 2
+s_cbranch_scc0 .Lend
+global_load_dword v4, v6, s[8:9]
+s_waitcnt vmcnt(0)
+s_endpgm"""
+"""The middle one of three work-groups writes if it is the first to take a ticket."""
+
+
+def test_a_wave_is_held_so_that_another_one_wins() -> None:
+    found = judged(_FIRST_OF_THREE, grid=3, block=64)
+    assert len(found.errors) == 1
+    assert "work-group 1" in found.errors[0].text
+    assert found.schedules > 2
+    assert not found.missed
+
+
+def test_the_wave_that_is_held_goes_on_when_the_others_poll() -> None:
+    parts = message(*NEW, VECTOR, " sc1", " sc1")
+    found = judged(parts, grid=2, block=64)
+    assert not found.findings
+    assert found.schedules > 2
+
+
+def test_two_orders_are_all_where_no_value_orders_anything() -> None:
+    assert judged("global_store_dword v1, v2, s[8:9]\ns_endpgm", block=64).schedules == 2

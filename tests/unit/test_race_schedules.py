@@ -61,10 +61,10 @@ def test_the_second_contender_wins_a_lock_whose_first_is_held() -> None:
 def test_one_thread_of_each_role_is_held_within_the_budget() -> None:
     run, detector = _run(_LAST_IS_NOT_THE_LAST_HOLDER, "3, 32")
     work = run.outcome.steps + detector.accesses
-    held = [each.delay for each in delays(run.stops, work)]
+    held = [*delays(run.stops, work)]
     # Two blocks do not read at the end and have one role, the third has its own: lanes that have
     # no strong operation are never held.
-    assert {each.thread for each in held if each is not None} == {0, 32, 64}
+    assert {each.thread for each in held} == {0, 32, 64}
     assert held[:2] == [Delay(0, 0), Delay(0, 1)]
     assert len(held) == len({*held})
     assert not list(delays(run.stops, MOST_WORK + 1))

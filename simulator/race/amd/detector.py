@@ -118,6 +118,7 @@ class Detector:
         self.is_meant = is_meant
         self.races: dict[tuple[object, ...], Race] = {}
         self.accesses = 0
+        self.is_ordered_by_values = False
         self._number = 0
 
     # Accesses
@@ -342,6 +343,7 @@ class Detector:
         """A value was read: the knowledge of its writer is available once the load has been waited
         for."""
         past = self.judge.past(write)
+        self.is_ordered_by_values = True
         item.performed.append(write.number)
         if new.access.path is Path.LDS:
             # Earlier LDS operations of the writer are done; later ones of the reader follow.

@@ -1,6 +1,6 @@
-"""The verdict on a launch of an AMD kernel: the findings of two schedules, and their coverage."""
+"""The verdict on a launch of an AMD kernel: the findings of its schedules, and their coverage."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,13 +16,15 @@ from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.execution import launch as execution
-from fencewright.simulator.execution.executor import execute
-from fencewright.simulator.execution.program import MemoryInstruction, MemorySpace
+from fencewright.simulator.execution.executor import Pauses, execute
+from fencewright.simulator.execution.program import LaneProgram, MemoryInstruction, MemorySpace
 from fencewright.simulator.kernels.amd.calls import with_calls
 from fencewright.simulator.kernels.amd.kernel import program_of
 from fencewright.simulator.race.amd.findings import findings_of, hang_finding
-from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, sites_of
+from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, Site, sites_of
+from fencewright.simulator.race.amd.rules import Access
 from fencewright.simulator.race.findings import Finding
+from fencewright.simulator.race.schedules import delays
 from fencewright.simulator.race.verdict import Missed, Verdict
 from fencewright.simulator.threads.launch import (
     Argument,
@@ -39,9 +41,6 @@ from fencewright.simulator.threads.launch import (
 MOST_INSTRUCTIONS = 100_000
 """Instructions that one wave executes at most."""
 
-SCHEDULES = (False, True)
-"""First work-groups and waves first, and last ones first."""
-
 
 def judge_kernel(
     assembly: Assembly,
@@ -50,10 +49,10 @@ def judge_kernel(
     given: Mapping[int, bytes] | None = None,
     variables: Mapping[str, Variable] = MappingProxyType({}),
 ) -> Verdict:
-    """Execute a launch of an AMD kernel in both schedules. Raises ``LaunchError``.
+    """Execute a launch of an AMD kernel in both orders, then with delays until something is found.
 
     Without ``l2_per_agent``: where the chip may have either, many. ``given``: the bytes that arrays
-    begin with, by argument; ``variables``: of the module.
+    begin with, by argument; ``variables``: of the module. Raises ``LaunchError``.
     """
     function = _kernel(assembly, launch.kernel)
     try:
@@ -77,45 +76,98 @@ def judge_kernel(
         memory = execution.allocate(program, asked)
     except execution.LaunchError as problem:
         raise LaunchError(str(problem)) from problem
-    findings: dict[tuple[object, ...], Finding] = {}
-    executed, of_arguments, problem = set[int](), set[int](), ""
-    for is_reverse in SCHEDULES:
-        observer = KernelObserver(sites, program, asked, memory, configuration)
-        try:
-            execute(
-                program, asked, memory, observer, limit=MOST_INSTRUCTIONS, with_parts=True,
-                is_reverse=is_reverse,
-            )  # fmt: skip
-        except Hang as hang:
-            finding = hang_finding(observer, hang)
-            findings.setdefault(finding.key, finding)
-        except execution.LaunchError as stopped:
-            problem = problem or str(stopped)
-        for each in findings_of(observer):
-            findings.setdefault(each.key, each)
-        executed |= observer.executed
-        of_arguments |= observer.of_arguments
+    trial = _Trial(sites, program, asked, memory, configuration)
+    trial.run()
     accesses = [
         site
         for site, each in zip(sites, program.instructions, strict=True)
         if isinstance(each, MemoryInstruction)
         and each.space is not MemorySpace.PRIVATE
-        and site.number not in of_arguments
+        and site.number not in trial.of_arguments
     ]
     return Verdict(
         launch,
         tuple(
-            sorted(findings.values(), key=lambda each: (not each.is_error, each.line, each.text))
+            sorted(
+                trial.findings.values(),
+                key=lambda each: (not each.is_error, each.line, each.text),
+            )
         ),
-        problem,
-        len(SCHEDULES),
+        trial.problem,
+        trial.runs,
         len(accesses),
         tuple(
             Missed(each.name, each.place, each.instruction.line)
             for each in accesses
-            if each.number not in executed
+            if each.number not in trial.executed
         ),
     )
+
+
+class _Trial:
+    """The runs of a launch, and their findings together."""
+
+    def __init__(
+        self,
+        sites: Sequence[Site],
+        program: LaneProgram,
+        launch: execution.Launch,
+        memory: execution.Memory,
+        configuration: CdnaConfiguration,
+    ):
+        self.sites, self.program, self.launch = sites, program, launch
+        self.memory, self.configuration = memory, configuration
+        self.pausing = frozenset(
+            each.number
+            for each in sites
+            if isinstance(each.rule, Access)
+            and (each.polls or each.rule.is_atomic or each.rule.is_scoped)
+        )
+        self.findings: dict[tuple[object, ...], Finding] = {}
+        self.executed: set[int] = set()
+        self.of_arguments: set[int] = set()
+        self.problem = ""
+        self.runs = 0
+
+    def run(self) -> None:
+        """Run in both orders; with delays where values that were read order something, or where
+        something was not executed, until there is an error."""
+        in_order = self.pauses()
+        ran = [self.add(in_order), self.add(self.pauses(), is_reverse=True)]
+        reached = all(each.number in self.executed for each in self.sites)
+        if reached and not any(each.detector.is_ordered_by_values for each in ran):
+            return
+        work = ran[0].detector.accesses + in_order.turns
+        for each in delays(in_order.seen, work):
+            if self.problem or any(found.is_error for found in self.findings.values()):
+                return
+            self.add(self.pauses((each.thread, each.stop)))
+
+    def pauses(self, held: tuple[int, int] | None = None) -> Pauses:
+        """The pauses of a run, in which a wave may be held."""
+        return Pauses(self.pausing, held)
+
+    def add(self, pauses: Pauses, *, is_reverse: bool = False) -> KernelObserver:
+        """Add the findings of one run."""
+        self.runs += 1
+        observer = KernelObserver(
+            self.sites, self.program, self.launch, self.memory, self.configuration
+        )
+        try:
+            execute(
+                self.program, self.launch, self.memory, observer, limit=MOST_INSTRUCTIONS,
+                with_parts=True, is_reverse=is_reverse, pauses=pauses,
+            )  # fmt: skip
+        except Hang as hang:
+            finding = hang_finding(observer, hang)
+            self.findings.setdefault(finding.key, finding)
+        except execution.LaunchError as stopped:
+            self.problem = self.problem or str(stopped)
+        for each in findings_of(observer):
+            self.findings.setdefault(each.key, each)
+        self.executed |= observer.executed
+        self.of_arguments |= observer.of_arguments
+        return observer
 
 
 def _stated_block(function: Function) -> tuple[int, int, int] | None:
