@@ -6,6 +6,9 @@
         kernel[grid](...)
     print(*hook.reports, sep="\\n")
 
+With ``launches=1`` the hook judges the first launch of each kernel too, before it is made, with
+copies of its arguments: ``hook.launches``.
+
 ``python -m fencewright.triton --lower script.py`` does it without a change to the script.
 
 The hook is Triton's ``knobs.runtime.add_stages_inspection_hook``, so nothing of Triton is patched,
@@ -274,6 +277,33 @@ class Report:
         return f"{where}lowered: {', '.join(said) or 'as many instructions of each kind'}"
 
 
+@dataclass(frozen=True)
+class JudgedLaunch:
+    """A launch that was judged before it was made; ``problem``: why it was not, or ""."""
+
+    kernel: str
+    grid: tuple[int, ...]
+    verdict: "Verdict | None"
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if self.verdict is None:
+            return f"{self.kernel}: not judged: {self.problem}"
+        return "\n".join(
+            [f"{self.kernel}: {self.verdict}", *(f.text for f in self.verdict.findings)]
+        )
+
+
+def _contents(value: Any) -> Any:
+    """An argument of a launch, a tensor as a copy of its bytes. Raises ``ValueError``."""
+    if not hasattr(value, "data_ptr"):
+        return value
+    if not value.is_contiguous():
+        raise ValueError("a tensor whose elements do not follow each other is not copied")
+    bytes_of = sys.modules[type(value).__module__.partition(".")[0]].uint8
+    return value.detach().flatten().view(bytes_of).cpu().numpy().copy()
+
+
 # The hook
 
 
@@ -318,11 +348,18 @@ class Hook:
         *,
         strict: bool = False,
         on_report: Callable[[Report], None] | None = None,
+        launches: int = 0,
     ):
         self.options = options
         self.strict = strict
         self.reports: list[Report] = []
         """One for each kernel compiled or taken from Triton's cache since, in order."""
+        self.launches: list[JudgedLaunch] = []
+        """The launches judged since, in order."""
+        self._most_launches = launches
+        self._launched: Counter[str] = Counter()
+        self._compiled: dict[str, tuple[Report, tuple[str, ...]]] = {}
+        self._watched: dict[int, tuple[Any, Any]] = {}
         self._on_report = on_report
         self._knobs: Any = import_module("triton.knobs")
         self._replaced: Any = None
@@ -386,6 +423,8 @@ class Hook:
         self._listener = compilation.listener
         compilation.listener = self._heard
         self._listens = True
+        if self._most_launches:
+            self._knobs.runtime.launch_enter_hook.add(_ask)
         if not _asks_for_key():
             cache_knobs = self._knobs.cache
             mine = os.path.join(cache_knobs.dir, f"fencewright-{_digest(self.options.key)[:16]}")
@@ -397,6 +436,10 @@ class Hook:
         if compilation.listener == self._heard:
             compilation.listener = self._listener
         self._listens = False
+        self._knobs.runtime.launch_enter_hook.remove(_ask)
+        for function, before in self._watched.values():
+            function.launch_metadata = before
+        self._watched.clear()
         if self._cache_directory is not None:
             mine, before = self._cache_directory
             if self._knobs.cache.dir == mine:
@@ -407,10 +450,55 @@ class Hook:
         """Triton has compiled a kernel, or had it compiled before."""
         if self._listener is not None:
             self._listener(**said)
-        noted = said["metadata"].get(_METADATA)
-        if self._listens and said["cache_hit"] and noted is not None:
+        metadata = said["metadata"]
+        noted = metadata.get(_METADATA)
+        if not self._listens or noted is None:
+            return
+        if said["cache_hit"]:
             report = Report(**noted, cached=True)
             self.add(replace(report, assembly=_stored(said["metadata_group"], report.stage)))
+        if self._most_launches and hasattr(said["src"], "fn"):
+            self._watch(said["src"], metadata["hash"], self.reports[-1])
+
+    # Launches
+
+    def _watch(self, source: Any, number: str, report: Report) -> None:
+        """Judge launches of a kernel; Triton asks the function for what it says of a launch."""
+        names = (name for name, type_ in source.signature.items() if type_ != "constexpr")
+        self._compiled[number] = report, tuple(names)
+        function = source.fn
+        if id(function) in self._watched:
+            return
+        before = function.launch_metadata
+        self._watched[id(function)] = function, before
+
+        def said(grid: Any, metadata: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+            self._judge(metadata.hash, tuple(grid), arguments)
+            return {} if before is None else before(grid, metadata, arguments)
+
+        function.launch_metadata = said
+
+    def _judge(self, number: str, grid: tuple[int, ...], arguments: Mapping[str, Any]) -> None:
+        if number not in self._compiled or self._launched[number] >= self._most_launches:
+            return
+        self._launched[number] += 1
+        report, names = self._compiled[number]
+        copies: dict[int, Any] = {}
+        verdict, problem = None, ""
+        try:
+            for name in names:
+                value = arguments[name]
+                copies.setdefault(id(value), _contents(value))
+            verdict = report.check(grid=grid, args=[copies[id(arguments[name])] for name in names])
+        except ValueError as refused:
+            # A launch that cannot be judged is made all the same.
+            problem = str(refused)
+        self.launches.append(JudgedLaunch(report.kernel, grid, verdict, problem))
+
+
+def _ask(metadata: Any) -> None:
+    """Ask for all that is said of a launch, before it is made."""
+    metadata.get()
 
 
 def _stored(files: Mapping[str, str], stage: str) -> str:
@@ -556,15 +644,17 @@ def install(
     opt_level: int = 2,
     strict: bool = False,
     on_report: Callable[[Report], None] | None = None,
+    launches: int = 0,
 ) -> Hook:
     """Let Triton's kernels be lowered, or only reported on, from here on; the hook has the reports.
 
     ``mode``: "lower" or "check". ``facts``, ``features`` and ``opt_level`` as of ``lower_llvm_ir``:
     what is promised of every launch is for all kernels. A kernel that cannot be lowered, also one
     for a chip that is not known, is compiled as it was: a warning and its report say why;
-    ``strict``:
-    ``NotLoweredError`` is raised instead. ``on_report`` is called with each report. A hook of
-    another's that is there already still runs; one of ours rests until ``uninstall``. Raises
+    ``strict``: ``NotLoweredError`` is raised instead. ``on_report`` is called with each report.
+    ``launches``: so many of each kernel are judged before they are made, with copies of their
+    arguments. A hook of another's that is there already still runs; one of ours rests until
+    ``uninstall``. Raises
     ``ValueError`` for an unknown mode, level or fact, ``ModuleNotFoundError`` without Triton.
     """
     from fencewright.lowering.vocabulary import Fact
@@ -573,7 +663,7 @@ def install(
     _require("level", (opt_level,), (0, 2))
     _require("fact", _words("facts", facts), tuple(map(str, Fact)))
     options = Options(mode, _words("facts", facts), _words("features", features), opt_level)
-    hook = Hook(options, strict=strict, on_report=on_report)
+    hook = Hook(options, strict=strict, on_report=on_report, launches=launches)
     hook.enter()
     return hook
 
@@ -595,6 +685,7 @@ class InstallOptions(TypedDict, total=False):
     opt_level: int
     strict: bool
     on_report: Callable[[Report], None] | None
+    launches: int
 
 
 @contextmanager
@@ -666,6 +757,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--strict", action="store_true", help="end at the first kernel that cannot be lowered"
     )
     parser.add_argument(
+        "--launches", type=int, default=0, metavar="N",
+        help="judge the first N launches of each kernel, before they are made",
+    )  # fmt: skip
+    parser.add_argument(
         "-m", dest="is_module", action="store_true", help="PROGRAM is a module's name"
     )
     parser.add_argument("program", metavar="PROGRAM", help="a Python file")
@@ -678,7 +773,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.exit(2)
     options = {"facts": asked.fact, "features": asked.feature, "opt_level": asked.opt_level}
     try:
-        hook = install(asked.mode, strict=asked.strict, **options)
+        hook = install(asked.mode, strict=asked.strict, launches=asked.launches, **options)
     except ModuleNotFoundError as problem:
         parser.error(f"{problem}; Triton is needed: pip install triton")
     except ValueError as problem:
@@ -728,6 +823,9 @@ def _tell(hook: Hook) -> int:
         for finding in report.findings() if hook.options.mode == "check" else ():
             print(finding, file=sys.stderr)
             found = 1
+    for launch in hook.launches:
+        print(f"fencewright: {launch}", file=sys.stderr)
+        found |= int(launch.verdict is not None and bool(launch.verdict.errors))
     if not hook.reports:
         print("fencewright: Triton compiled nothing", file=sys.stderr)
     return found

@@ -578,10 +578,13 @@ class Emitter:
         )
 
     def _tensor_address(self, statement: Statement, site: int) -> Lines:
-        """tcgen05.alloc: the place of the given tensor memory is not known, nor its contents."""
+        """tcgen05.alloc: the place of the given tensor memory is not known, nor its contents.
+
+        A warp writes it once: ``.sync.aligned``.
+        """
         address = self.operands.address(statement.operands[0])
         space = self._space(statement.opcode)
-        yield f"st4{space}(T, {address}, M.unknown({site}), {site})"
+        yield f"if not T.lane: st4{space}(T, {address}, M.unknown({site}), {site})"
 
     def _tensor_commit(self, statement: Statement, site: int) -> Lines:
         """tcgen05.commit: it arrives once earlier operations complete. Source: tcgen05.commit."""

@@ -139,6 +139,89 @@ def test_a_launch_of_a_kernel_for_amd_is_judged() -> None:
     assert "buffer_wbl2" in verdict.findings[0].text
 
 
+class Tensor:
+    """As much of a tensor as Triton and the hook ask for."""
+
+    def __init__(self, values: Any, *, has_gaps: bool = False):
+        self.values, self.has_gaps = values, has_gaps
+        self.dtype = f"torch.{values.dtype}"
+
+    def data_ptr(self) -> int:
+        return int(self.values.ctypes.data) & ~15
+
+    def is_contiguous(self) -> bool:
+        return not self.has_gaps
+
+    def view(self, dtype: Any) -> "Tensor":
+        return Tensor(self.values.view(dtype))
+
+    def numpy(self) -> Any:
+        return self.values
+
+    def _itself(self) -> "Tensor":
+        return self
+
+    detach = flatten = cpu = _itself
+
+
+class Device:
+    """A driver whose launches are only noted, with the arguments at their time."""
+
+    def __init__(self) -> None:
+        self.launched: list[tuple[Any, ...]] = []
+        self.utils = self
+
+    def launcher_cls(self, source: Any, metadata: Any) -> Any:
+        def launch(x: int, y: int, z: int, stream: Any, function: Any, packed: Any, said: Any,
+                   enter: Any, leave: Any, *arguments: Any) -> None:  # fmt: skip
+            enter(said)
+            self.launched.append((x, y, z))
+            leave(said)
+
+        return launch
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_current_target(self) -> Any:
+        return import_module("triton.backends.compiler").GPUTarget("cuda", 90, 32)
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        return {"max_shared_mem": 1 << 17}
+
+    def load_binary(self, *arguments: Any) -> tuple[int, ...]:
+        return 0, 0, 0, 0, 1024
+
+
+def test_launches_are_judged_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first launch of each kernel, with copies; what cannot be judged is launched all the same."""
+    np = pytest.importorskip("numpy")
+    package = sys.modules[Tensor.__module__.partition(".")[0]]
+    monkeypatch.setattr(package, "uint8", np.uint8, raising=False)
+    driver, device = import_module("triton.runtime").driver, Device()
+    monkeypatch.setattr(driver, "_active", device)
+    kernel = load_script(DATA / "atomic_kernels.py").sum_last_block
+    sums, values, ticket = (Tensor(np.ones(size, np.int32)) for size in (8, 1025, 1))
+    ticket.values[0] = 0
+    with hook.enabled("check", launches=1) as checks:
+        kernel[(3,)](sums, values, ticket, 3, BLOCK=256)
+        kernel[(4,)](sums, values, ticket, 4, BLOCK=256)
+        kernel[(1, 2)](sums, Tensor(values.values, has_gaps=True), ticket, 2, BLOCK=128)
+    kernel[(3,)](sums, values, ticket, 3, BLOCK=256)
+    assert device.launched == [(3, 1, 1), (4, 1, 1), (1, 2, 1), (3, 1, 1)]
+    first, second = checks.launches
+    assert (first.kernel, first.grid, first.problem) == ("sum_last_block", (3,), "")
+    assert str(first).startswith("sum_last_block: no race in this launch (3 blocks x 128 threads")
+    assert second.verdict is None
+    assert "do not follow each other" in str(second)
+    assert ticket.values[0] == 0
+    assert kernel.launch_metadata is None
+    assert not knobs().runtime.launch_enter_hook.calls
+
+
 LEFT: dict[str, dict[Rule, int]] = {
     "split_k": {Rule.SURPLUS_WRITE_BACK: 1, Rule.SURPLUS_WAIT: 1},
     "stream_k": {},
