@@ -5,10 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.text import PtxInstruction, read_ptx
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.kernels.amd.kernel import program_of
+from fencewright.simulator.race.amd.kernels import Site, sites_of
+from fencewright.simulator.race.amd.rules import Access, Barrier, Cache, Wait
+from fencewright.simulator.race.amd.verdict import judge_kernel
 from fencewright.simulator.race.schedules import ORDERS
-from fencewright.simulator.race.verdict import Judgement, judge
+from fencewright.simulator.race.verdict import Judgement, Verdict, judge
 from fencewright.simulator.threads.launch import parse_launch, read_module
 
 
@@ -94,7 +100,75 @@ def mutants(kernel: str, text: str) -> Iterator[Mutant]:
 def noticed(mutant: Mutant, launch: str) -> Noticed:
     """The way in which a mutant is noticed; an execution that ends early is one."""
     module = read_module(read_ptx(mutant.text, "k.ptx"), mutant.text)
-    verdict = judge(module, parse_launch(launch))
+    return _noticed(judge(module, parse_launch(launch)))
+
+
+def _noticed(verdict: Verdict) -> Noticed:
     if verdict.judgement is Judgement.NO_RACE:
         return Noticed.SILENT
     return Noticed.ORDERS if verdict.schedules == len(ORDERS) else Noticed.DELAY
+
+
+# Of AMD
+
+
+class AmdChange(Enum):
+    """The change of an instruction of an AMD kernel."""
+
+    BARRIER = "barrier deleted"
+    WAIT = "wait deleted"
+    WRITE_BACK = "write-back deleted"
+    INVALIDATE = "invalidate deleted"
+    SCOPE = "scope bits deleted"
+
+
+@dataclass(frozen=True)
+class AmdMutant:
+    """A kernel with one change; ``instruction``: the text of the changed one."""
+
+    change: AmdChange
+    line: int
+    instruction: str
+    text: str
+
+
+def _amd_change(site: Site) -> tuple[AmdChange, str] | None:
+    """The change of an instruction, and the text that it becomes; None: it has none."""
+    instruction = site.instruction
+    match site.rule:
+        case Barrier():
+            return AmdChange.BARRIER, "s_nop 0"
+        case Wait():
+            return AmdChange.WAIT, "s_nop 0"
+        case Cache(effect):
+            change = AmdChange.WRITE_BACK if effect.write_back else AmdChange.INVALIDATE
+            return change, "s_nop 0"
+        case Access() as access if access.is_scoped and not access.is_atomic:
+            kept = tuple(each for each in instruction.modifiers if each not in _SCOPE_BITS)
+            return AmdChange.SCOPE, instruction.with_modifiers(kept).text
+        case Access():
+            return None
+
+
+_SCOPE_BITS = ("sc0", "sc1", "glc")
+
+
+def amd_mutants(kernel: str, text: str) -> Iterator[AmdMutant]:
+    """Every mutant of an AMD kernel."""
+    assembly = read_assembly(text, "k.s")
+    function = assembly.functions[kernel]
+    configuration = CdnaConfiguration(function.chip)
+    program = program_of(function, configuration.l2_per_agent)
+    lines = text.splitlines()
+    for site in sites_of(function, program, configuration, assembly.files):
+        changed = _amd_change(site)
+        if changed is not None:
+            change, new = changed
+            line = site.instruction.line
+            mutant = "\n".join([*lines[: line - 1], f"\t{new}", *lines[line:], ""])
+            yield AmdMutant(change, line, site.instruction.text, mutant)
+
+
+def amd_noticed(mutant: AmdMutant, launch: str) -> Noticed:
+    """The way in which a mutant is noticed."""
+    return _noticed(judge_kernel(read_assembly(mutant.text, "k.s"), parse_launch(launch)))

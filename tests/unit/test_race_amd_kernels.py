@@ -35,14 +35,15 @@ s_waitcnt lgkmcnt(0)
 """data in s[8:9], flags in s[10:11], results in s[12:13]; the first lane's number in s14."""
 
 
-def assembly(body: str, chip: str = "gfx942", *, split: bool = False) -> Assembly:
+def kernel_text(body: str, chip: str = "gfx942", *, split: bool = False) -> str:
+    """The assembly of a kernel ``k`` on data, flag and out."""
     code = "\n".join(f"\t{each}" if each[-1:] != ":" else each for each in body.split("\n"))
     arguments = "".join(
         f"      - .name: {name}\n        .offset: {8 * n}\n        .size: 8\n"
         "        .value_kind: global_buffer\n"
         for n, name in enumerate(("data", "flag", "out"))
     )
-    text = f"""
+    return f"""
 \t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"
 \t.type k,@function
 k:
@@ -67,7 +68,10 @@ amdhsa.kernels:
 ...
 \t.end_amdgpu_metadata
 """
-    return read_assembly(text, "k.s")
+
+
+def assembly(body: str, chip: str = "gfx942", *, split: bool = False) -> Assembly:
+    return read_assembly(kernel_text(body, chip, split=split), "k.s")
 
 
 def judged(

@@ -240,6 +240,13 @@ def test_writes_of_one_value_are_apart() -> None:
     assert kinds("st.global.u32 [%rd1], %r1; ret;", "1, 32") == {"write-write"}
 
 
+def test_tensor_memory_is_allocated_by_a_warp_at_once() -> None:
+    body = """tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 32; bar.sync 0;
+    ld.shared.b32 %r3, [tile]; ret;"""
+    assert kinds(body, "1, 32") == set()
+    assert kinds(body.replace("bar.sync 0;", ""), "1, 32") == {"write-read", "read-write"}
+
+
 def test_small_accesses_refine_a_word() -> None:
     body = "add.s64 %rd7, %rd1, %rd7; cvt.u64.u32 %rd7, %r1; add.s64 %rd7, %rd1, %rd7; "
     assert kinds(body + "st.global.u8 [%rd7], %r1; ret;", "1, 32") == set()
