@@ -12,7 +12,7 @@
 ; STALE: race-amd-message.s: stale: race in this launch (2 blocks x 64 threads, 2 schedules, 5 of 5 accesses executed)
 ; STALE-NEXT: race-amd-message.s:73:1: error: race (write-read): wave 0 of work-group 1 reads byte 0 of data at race-amd-message.s:73 (global_load_dword); wave 0 of work-group 0 wrote it at race-amd-message.s:63 (global_store_dword): they are ordered, but a cache of the reader may hold what was there before: put buffer_inv sc1 between what orders them and the load
 ; STALE-NOT: {{error|warning}}
-; RIGHT: race-amd-message.s: right: no race in this launch (2 blocks x 64 threads, 2 schedules, 5 of 5 accesses executed)
+; RIGHT: race-amd-message.s: right: no race in this launch (2 blocks x 64 threads, 7 schedules, 5 of 5 accesses executed)
 ; RIGHT-NOT: {{error|warning}}
 ; JSON: "by": "execution",
 ; JSON: "rule": "race-write-read",
