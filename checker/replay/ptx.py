@@ -145,7 +145,7 @@ class Replayer:
         guessed = guess(self.module, self.function)
         witness = conflict.witness
         block, cluster, grid = _size(witness.block), None, _size(witness.grid)
-        declared = self.module.declared.clusters.get(self.function.name)
+        declared = self.function.cluster
         if declared is not None:
             x, y, z = (-(-size // of) * of for size, of in zip(grid, declared, strict=True))
             grid = x, y, z

@@ -147,12 +147,14 @@ class Convergence:
         self._blocked[rows, last] = True
         self._show(rows)
 
-    def release(self, rows: Rows) -> None:
-        """All lanes that wait at a barrier go on."""
-        self._blocked[rows] = False
+    def release(self, rows: Rows, lanes: LaneFlags) -> None:
+        """Lanes that wait at a barrier go on."""
+        there = (self._lanes[rows] & lanes[:, None, :]).any(axis=2)
+        self._blocked[rows] &= ~there
         # Lanes whose meeting is the other side of a barrier have arrived.
         last = np.maximum(self._last[rows], 0)
         arrived = (self._last[rows] >= 0) & (self._segment[rows, last] == self._until[rows, last])
+        arrived &= ~self._blocked[rows, last]
         self._show(rows)
         if arrived.any():
             self._leave(rows[arrived])

@@ -32,6 +32,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    TensorStep,
     Unknown,
     Values,
 )
@@ -133,6 +134,8 @@ class _Wave:
                         yield BARRIER
                 elif isinstance(step, CrossLane):
                     self._cross(step, lanes)
+                elif isinstance(step, TensorStep):
+                    raise NotImplementedError("copies by tensor maps are not defined here")
                 else:
                     for lane in lanes:
                         self._step(lane, step, lanes)

@@ -8,6 +8,7 @@ wave that polls lets the others go first. The lanes of a wave run together as ha
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -20,14 +21,16 @@ from fencewright.simulator.execution.addresses import not_aligned
 from fencewright.simulator.execution.byte_access import Bytes
 from fencewright.simulator.execution.convergence import Convergence, Rows
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers, lane_bits
-from fencewright.simulator.execution.launch import Launch, LaunchError, Memory
+from fencewright.simulator.execution.launch import Hang, Launch, LaunchError, Memory, Waiting
 from fencewright.simulator.execution.program import (
+    RANK_BITS,
     Argument,
     Compute,
     CopyStep,
     CrossLane,
     EndLane,
     Executed,
+    FenceInstruction,
     FenceStep,
     Jump,
     LaneBranch,
@@ -42,6 +45,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    TensorStep,
     Unknown,
     Values,
 )
@@ -58,6 +62,8 @@ from fencewright.simulator.execution.segments import (
 )
 from fencewright.simulator.execution.spaces import Buffers, Located, OwnMemory
 from fencewright.simulator.execution.unknown_values import Origins
+from fencewright.simulator.execution.values import WORD, signed
+from fencewright.simulator.semantics import tensors
 
 LIMIT = 1_000_000
 """Instructions that one wave executes at most, where not said otherwise."""
@@ -136,6 +142,10 @@ def execute(
 
 
 _WORD = np.int64(0xFFFFFFFF)
+_BARRIERS = 16
+"""Barriers of a work-group. Source: PTX ISA, bar."""
+_NO_BARRIER, _OF_CLUSTER = -1, _BARRIERS
+"""The number of no barrier, and of that of the cluster."""
 _OUTSIDE = (MemorySpace.GLOBAL, MemorySpace.SCALAR)
 """The spaces whose addresses are those of buffers."""
 
@@ -168,7 +178,11 @@ class _Execution:
             if each.steps and pauses_before(each.steps[0], pauses.at)
         )
         self.group_waves = -(-launch.threads // program.lanes)
-        self.slots = min(launch.groups, resident or max(_ROOM // self.group_waves, 1))
+        self.cluster = prod(launch.cluster)
+        """Work-groups of a cluster, which are in places side by side."""
+        room = resident or max(_ROOM // self.group_waves, 1)
+        self.slots = min(launch.groups, max(room // self.cluster, 1) * self.cluster)
+        self.order = launch.order_of_groups()
         waves, lanes = self.slots * self.group_waves, program.lanes
         self.waves = waves
         self.lanes = Convergence(waves, lanes)
@@ -191,8 +205,16 @@ class _Execution:
             "; a launch may add some, as --shared BYTES",
         )
         self.private = OwnMemory(waves * lanes, resources.private_bytes, "private")
-        self.at_barrier: LaneFlags = np.zeros((waves, lanes), dtype=np.bool_)
+        self.at_barrier = np.full((waves, lanes), _NO_BARRIER, dtype=np.int8)
         self.barrier: Numbers = np.zeros(waves, dtype=np.int64)
+        self.needed: Numbers = np.zeros((self.slots, _BARRIERS), dtype=np.int64)
+        self.arrived: Numbers = np.zeros((self.slots, _BARRIERS), dtype=np.int64)
+        self.phase: Numbers = np.zeros(self.slots // self.cluster, dtype=np.int64)
+        self.owed: Numbers = np.zeros((waves, lanes), dtype=np.int64)
+        """Of each lane the phase of the barrier of its cluster that it has arrived at."""
+        self.came: list[Numbers] = []
+        self.polls = [_last_load(each) for each in self.segments]
+        self.polled_at: Numbers = np.zeros(waves, dtype=np.int64)
         self.executed: Numbers = np.zeros(waves, dtype=np.int64)
         self.polled: Numbers = np.zeros(waves, dtype=np.int64)
         self.last_run: Numbers = np.zeros(len(self.segments), dtype=np.int64)
@@ -229,7 +251,7 @@ class _Execution:
             self._run(self.segments[number], rows)
             self._account(number, rows)
         if self.lanes.alive.any():
-            raise self._stuck()
+            raise self._hang()
 
     def _next(self, waves: Rows) -> Rows:
         """The waves that run now, all at the same segment."""
@@ -290,12 +312,12 @@ class _Execution:
         self.idle = 0 if self.stored or not segment.spins else self.idle + 1
         self.stale = 0 if self.stored else self.stale + 1
         self.stored = False
+        while self.came:
+            self._release(self.came.pop())
+        if segment.spins and (poll := self.polls[number]) is not None:
+            self.polled_at[rows] = poll
         if self.idle >= _DEADLOCK:
-            raise LaunchError(
-                f"{self.program.name}: every wave polls and none stores: this loop never ends; "
-                "give the memory that it polls its first value, or more resident work-groups",
-                place_of(self.program, segment),
-            )
+            raise self._hang()
         if (self.idle and self.idle % _IDLE == 0) or (self.stale and self.stale % _STALE == 0):
             every = np.arange(self.waves)
             for row in every[self.lanes.is_split(every) & (self.lanes.segment != EXIT)]:
@@ -308,12 +330,14 @@ class _Execution:
         if not len(slots):
             return
         self.next_group += len(new)
-        self.group[slots] = self.launch.groups - 1 - new if self.is_reverse else new
+        self.group[slots] = self.order[self.launch.groups - 1 - new if self.is_reverse else new]
+        self.arrived[slots] = 0
         self.shared.clear(slots)
         rows = (slots[:, None] * self.group_waves + np.arange(self.group_waves)).reshape(-1)
         lanes = self.program.lanes
         self.private.clear((rows[:, None] * lanes + np.arange(lanes)).reshape(-1))
         self.executed[rows] = self.polled[rows] = 0
+        self.owed[rows] = self.phase[self.slot_of[rows] // self.cluster][:, None]
         self.lanes.begin(rows, np.tile(self.exists, (len(slots), 1)))
 
     # One segment
@@ -364,48 +388,77 @@ class _Execution:
             )
 
     def _join(self, run: "_Run", segment: Segment, following: int) -> None:
-        self.at_barrier[run.rows] |= run.active
         step = segment.steps[-1]
         assert isinstance(step, FenceStep)
+        numbers = run.barrier(step)
+        self.at_barrier[run.rows] = np.where(run.active, numbers, self.at_barrier[run.rows])
         self.barrier[run.rows] = step.instruction
         self.lanes.block(run.rows, following)
         self._release(np.unique(self.slot_of[run.rows]))
 
     def _release(self, slots: Numbers) -> None:
-        """Work-groups of which all lanes have come to a barrier go on."""
+        """Lanes go on that wait at a barrier to which all that it needs have come."""
         lanes = (self.slots, self.group_waves, self.program.lanes)
         alive = self.lanes.alive.reshape(lanes)[slots]
-        there = self.at_barrier.reshape(lanes)[slots]
-        complete = (alive <= there).all(axis=(1, 2)) & there.any(axis=(1, 2))
-        if not complete.any():
-            return
-        rows = self._rows_of(slots[complete])
-        self.at_barrier[rows] = False
-        self.lanes.release(rows)
+        at = self.at_barrier.reshape(lanes)[slots]
+        highest = int(at.max())
+        for number in range(min(highest + 1, _BARRIERS)):
+            there = alive & (at == number)
+            needed = self.needed[slots, number]
+            here: Numbers = np.count_nonzero(there, axis=(1, 2))
+            everyone: Numbers = np.count_nonzero(alive, axis=(1, 2))
+            expected = np.where(needed > 0, needed, everyone)
+            complete = (here > 0) & (here + self.arrived[slots, number] >= expected)
+            if complete.any():
+                self.arrived[slots[complete], number] = 0
+                self._go_on(self._rows_of(slots[complete]), there[complete])
+        if self.cluster > 1 or highest == _OF_CLUSTER:
+            for each in np.unique(slots // self.cluster).tolist():
+                self._release_cluster(each)
+
+    def _release_cluster(self, number: int) -> None:
+        rows = self._rows_of(number * self.cluster + np.arange(self.cluster))
+        alive, phase = self.lanes.alive[rows], self.phase[number]
+        if alive.any() and (self.owed[rows] > phase)[alive].all():
+            self.phase[number] = phase = phase + 1
+        there = (self.at_barrier[rows] == _OF_CLUSTER) & (self.owed[rows] <= phase) & alive
+        if there.any():
+            self._go_on(rows, there)
+
+    def _go_on(self, rows: Rows, lanes: LaneFlags) -> None:
+        lanes = lanes.reshape(len(rows), -1)
+        self.at_barrier[rows] = np.where(lanes, _NO_BARRIER, self.at_barrier[rows])
+        self.lanes.release(rows, lanes)
 
     def _rows_of(self, slots: Numbers) -> Rows:
         return (slots[:, None] * self.group_waves + np.arange(self.group_waves)).reshape(-1)
 
     def _after_end(self, rows: Rows) -> None:
-        slots = np.unique(self.slot_of[rows])
-        lanes = (self.slots, -1)
-        alive = self.lanes.alive.reshape(lanes)[slots].any(axis=1)
+        clusters = np.unique(self.slot_of[rows] // self.cluster)
+        slots = (clusters[:, None] * self.cluster + np.arange(self.cluster)).reshape(-1)
+        alive = self.lanes.alive.reshape(self.slots, -1)[slots].any(axis=1)
         if alive.any():
             self._release(slots[alive])
-        if self.next_group < self.launch.groups and not alive.all():
-            self._begin(slots[~alive])
+        ended = np.repeat(~alive.reshape(-1, self.cluster).any(axis=1), self.cluster)
+        if self.next_group < self.launch.groups and ended.any():
+            self._begin(slots[ended])
 
-    def _stuck(self) -> LaunchError:
-        row = int(np.flatnonzero(self.lanes.alive.any(axis=1))[0])
-        group = int(self.group[self.slot_of[row]])
-        missing = self.lanes.alive & ~self.at_barrier
-        waiting = np.flatnonzero(self.at_barrier.any(axis=1))
-        instruction = self.program.instructions[int(self.barrier[waiting[0]])]
-        return LaunchError(
-            f"{instruction.text}: work-group {group} waits for ever: "
-            f"{int(missing.any(axis=1).sum())} of its waves never come",
-            instruction.place,
-        )
+    def _hang(self) -> Hang:
+        """Nothing changes any more: all lanes wait at barriers, or poll what nobody stores."""
+        found: dict[tuple[int, bool], list[tuple[int, int]]] = {}
+        polls = self.lanes.segment != EXIT
+        for at, wave in (
+            *((self.polled_at, each) for each in np.flatnonzero(polls)),
+            *((self.barrier, each) for each in np.flatnonzero((self.at_barrier >= 0).any(axis=1))),
+        ):
+            waves = found.setdefault((int(at[wave]), at is self.polled_at), [])
+            waves.append((int(self.group[self.slot_of[wave]]), int(self.wave_of[wave])))
+        waiting = [Waiting(*key, tuple(waves)) for key, waves in sorted(found.items())]
+        return Hang(waiting, self._name)
+
+    def _name(self, number: int) -> str:
+        found = self.program.instructions[number]
+        return f"{found.text} ({found.place})" if found.place else found.text
 
 
 class _NotGiven:
@@ -455,6 +508,12 @@ def _origins(program: LaneProgram, waves: int) -> Origins | None:
     """The origins of unknown values; None of a kernel without any."""
     steps = (step for block in program.blocks for step in block.steps)
     return Origins(waves) if any(isinstance(step, Unknown) for step in steps) else None
+
+
+def _last_load(segment: Segment) -> int | None:
+    """The last memory instruction of a segment."""
+    steps = (each.instruction for each in reversed(segment.steps) if isinstance(each, MemoryStep))
+    return next(steps, None)
 
 
 def _constants(program: LaneProgram, memory: Memory) -> dict[Register, Values]:
@@ -676,11 +735,52 @@ class _Run:
     def fence(self, step: FenceStep) -> None:
         nowhere = np.zeros((len(self.rows), 0), dtype=np.int64)
         self._tell(step.instruction, nowhere, self.active)
+        instruction = self.execution.program.instructions[step.instruction]
+        assert isinstance(instruction, FenceInstruction)
+        if instruction.arrives:
+            self._arrive(step, instruction)
+
+    def _arrive(self, step: FenceStep, instruction: FenceInstruction) -> None:
+        """Lanes count as there at a barrier at which they do not wait."""
+        execution, slots = self.execution, self.execution.slot_of[self.rows]
+        execution.came.append(np.unique(slots))
+        if instruction.of_cluster:
+            phase = execution.phase[slots // execution.cluster][:, None] + 1
+            owed = execution.owed[self.rows]
+            execution.owed[self.rows] = np.where(self.active, phase, owed)
+            return
+        numbers = np.broadcast_to(self.barrier(step), self.active.shape)
+        places = np.broadcast_to(slots[:, None], self.active.shape)
+        np.add.at(execution.arrived, (places[self.active], numbers[self.active]), 1)
+
+    def barrier(self, step: FenceStep) -> Numbers:
+        """The number of the barrier at which each lane is. Raises ``LaunchError``."""
+        execution = self.execution
+        instruction = execution.program.instructions[step.instruction]
+        assert isinstance(instruction, FenceInstruction)
+        if instruction.of_cluster:
+            return np.array(_OF_CLUSTER)
+        if step.barrier is None:
+            return np.array(0)
+        for register in (step.barrier, step.threads):
+            self.need(register, f"'{instruction.text}'", instruction.place)
+        numbers = self.full(self.read(step.barrier)).view(np.int64)
+        chosen = numbers[self.active]
+        if chosen.max() >= _BARRIERS:
+            text = f"{instruction.text}: barrier {chosen.max()}: there are {_BARRIERS}"
+            raise LaunchError(text, instruction.place)
+        if step.threads is not None:
+            needed = self.full(self.read(step.threads)).view(np.int64)
+            slots = np.broadcast_to(execution.slot_of[self.rows][:, None], self.active.shape)
+            execution.needed[slots[self.active], chosen] = needed[self.active]
+        return numbers
 
     def copy(self, step: CopyStep) -> None:
         instruction = self._instruction(step.instruction)
-        outwards = instruction.kind is MemoryAccessKind.STORE
-        for register in (step.target, step.source, step.bytes, step.where, step.inside):
+        outwards = instruction.kind in (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION)
+        other = instruction.space
+        given = (step.target, step.source, step.bytes, step.where, step.inside, step.taken)
+        for register in given:
             self.need(register, f"'{instruction.text}'", instruction.place)
         active = self.active
         if step.where is not None:
@@ -692,28 +792,107 @@ class _Run:
         )
         sizes = None if step.bytes is None else self.full(self.read(step.bytes)).view(np.int64)
         width = instruction.width if sizes is None else sizes
-        here = self._locate(instruction, MemorySpace.GLOBAL, outside, inside, width)
+        taken = None
+        if step.taken is not None:
+            taken = np.minimum(self.full(self.read(step.taken)).view(np.int64), width)
+            inside = inside & (taken > 0)
+        here = self._locate(instruction, other, outside, inside, width if taken is None else taken)
         there = self._locate(instruction, MemorySpace.SHARED, shared, active, width)
         self.execution.stored = True
-        self._tell(step.instruction, outside, active, sizes, shared)
+        if not step.is_further:
+            self._tell(step.instruction, outside, active, sizes, shared)
         source, target = (there, here) if outwards else (here, there)
         if sizes is None:
             unit = byte_access.unit_of(instruction.width, instruction.width)
-            value = byte_access.read(source.bytes, source.at, instruction.width, unit)
+            at = source.at if taken is None else np.where(inside, source.at, 0)
+            value = byte_access.read(source.bytes, at, instruction.width, unit)
             if step.inside is not None:
                 value = np.where(inside, value, np.uint64(0))
             pieces = byte_access.pieces_of([value], instruction.width)
+            if taken is not None:
+                pieces = [_first_bytes(each, taken - 8 * n) for n, each in enumerate(pieces)]
             byte_access.write(target.bytes, target.at, active, pieces, instruction.width, unit)
             self.copied(step, source, target, active, instruction.width)
             return
         unknown = self.execution.not_given if outwards else None
-        places = zip(
-            source.at[self.active], target.at[self.active], sizes[self.active], strict=True
-        )
+        places = zip(source.at[active], target.at[active], sizes[active], strict=True)
         for at, to, length in places:
-            target.bytes[to : to + length] = source.bytes[at : at + length]
+            data = source.bytes[at : at + length]
+            _put(target.bytes, to, data, step.update, step.element)
             if unknown is not None:
                 unknown.write_all(to, length)
+
+    def tensor(self, step: TensorStep) -> None:
+        """A box of a tensor; its pieces in global memory are told as lanes."""
+        execution, instruction = self.execution, self._instruction(step.instruction)
+        for register in (step.map, step.shared, step.where, *step.coordinates):
+            self.need(register, f"'{instruction.text}'", instruction.place)
+        active = self.active
+        if step.where is not None:
+            active = active & (self.read(step.where) != 0)
+        maps = self.full(self.read(step.map)).view(np.int64)
+        shared = self.full(self.read(step.shared)).view(np.int64)
+        places = [signed(self.full(self.read(each)), 32) for each in step.coordinates]
+        size = np.zeros(active.shape, dtype=np.uint64)
+        located = self._locate(instruction, MemorySpace.GLOBAL, maps, active, tensors.BYTES)
+        execution.stored = True
+        for lane in zip(*(each.tolist() for each in np.nonzero(active)), strict=True):
+            at = int(located.at[lane])
+            data = located.bytes[at : at + tensors.BYTES].tobytes()
+            try:
+                found = tensors.map_of(data, f"{maps[lane]:#x}")
+                pieces = found.box_at(
+                    [int(each[lane]) for each in places],
+                    is_load=instruction.kind is MemoryAccessKind.LOAD,
+                )
+                if step.updates is not None and found.element not in step.updates:
+                    raise tensors.NotExecuted("a reduction of elements that have none")
+            except tensors.NotExecuted as problem:
+                text = f"'{instruction.text}' is not executed: {problem}"
+                raise LaunchError(text, instruction.place) from problem
+            size[lane] = found.box_size
+            self._move_box(step, lane, found, pieces, int(shared[lane]))
+        self.values[step.result] = size
+
+    def _move_box(
+        self, step: TensorStep, lane: tuple[int, int], map: tensors.TensorMap,
+        pieces: Sequence[tensors.Piece], shared: int,
+    ) -> None:  # fmt: skip
+        execution, instruction = self.execution, self._instruction(step.instruction)
+        only = np.zeros(self.active.shape, dtype=np.bool_)
+        only[lane] = True
+        places = np.full(self.active.shape, shared)
+        box = self._locate(instruction, MemorySpace.SHARED, places, only, map.box_size)
+        if shared % tensors.ALIGNMENT:
+            raise self._refused(
+                instruction, places, map.box_size, only,
+                lambda at, _: not_aligned(at, f"{at:#x}", tensors.ALIGNMENT),
+            )  # fmt: skip
+        addresses = np.zeros((len(self.rows), len(pieces)), dtype=np.int64)
+        lengths = np.zeros_like(addresses)
+        addresses[lane[0]] = [map.address + each.place for each in pieces]
+        lengths[lane[0]] = [each.taken for each in pieces]
+        outside = execution.buffers.locate(addresses, lengths > 0, lengths)
+        if outside.wrong is not None:
+            wrong = np.argwhere(outside.wrong)[0]
+            places = np.full(self.active.shape, addresses[tuple(wrong)])
+            size = int(lengths[tuple(wrong)])
+            raise self._refused(instruction, places, size, only, execution.buffers.describe)
+        if not step.is_further:
+            self._tell(step.instruction, addresses, lengths > 0, lengths)
+        begin, own = int(box.at[lane]), shared & (1 << RANK_BITS) - 1
+        for each, at in zip(pieces, outside.at[lane[0]].tolist(), strict=True):
+            to = begin - own + map.swizzled(own + each.at)
+            first = to + each.skipped
+            if instruction.kind is not MemoryAccessKind.LOAD:
+                data = box.bytes[first : first + each.taken]
+                update = None if step.updates is None else step.updates[map.element]
+                _put(outside.bytes, at, data, update, map.element_size)
+                if execution.not_given is not None and each.taken:
+                    execution.not_given.write_all(at, each.taken)
+                continue
+            box.bytes[to : to + each.size] = 0
+            box.bytes[first : first + each.taken] = outside.bytes[at : at + each.taken]
 
     # Addresses
 
@@ -741,6 +920,8 @@ class _Run:
             describe = execution.buffers.describe
         elif space is MemorySpace.SHARED:
             groups = execution.slot_of[self.rows][:, None]
+            if execution.program.has_ranks:
+                groups, addresses = self._in_cluster(groups, addresses)
             found = execution.shared.locate(addresses, active, width, groups)
             describe = execution.shared.describe
         else:
@@ -762,6 +943,17 @@ class _Run:
                     lambda address, _: not_aligned(address, f"{address:#x}", alignment),
                 )
         return found
+
+    def _in_cluster(self, groups: Numbers, addresses: Numbers) -> tuple[Numbers, Numbers]:
+        """The places of work-groups and the addresses in their shared memory, by ranks."""
+        size = self.execution.cluster
+        ranks = addresses >> RANK_BITS
+        # A rank that the cluster does not have is an address beyond what its own has.
+        exists = (ranks >= 0) & (ranks < size)
+        return (
+            np.where(exists, groups - groups % size + ranks, groups),
+            np.where(exists, addresses & (1 << RANK_BITS) - 1, addresses),
+        )
 
     def _refused(
         self,
@@ -796,6 +988,7 @@ class _Run:
         if active is not self.active and not (some := active.any(axis=1)).all():
             # A wave none of whose lanes takes part makes no request.
             rows, addresses, active = rows[some], addresses[some], active[some]
+            sizes = None if sizes is None else sizes[some]
             copied_to = None if copied_to is None else copied_to[some]
             same = None if same is None else same[some]
             if not len(rows):
@@ -809,6 +1002,28 @@ class _Run:
                 running,
             )
         )  # fmt: skip
+
+
+def _first_bytes(value: Values, count: Numbers) -> Values:
+    """The lowest bytes of words, zeros above."""
+    bits = 8 * np.clip(count, 0, 8).astype(np.uint64)
+    ones = np.where(
+        bits == WORD, ~np.uint64(0), (np.uint64(1) << (bits & np.uint64(63))) - np.uint64(1)
+    )
+    return value & ones
+
+
+def _put(
+    memory: Bytes, at: int, data: Bytes, update: Callable[..., Values] | None, element: int
+) -> None:
+    """Write bytes, or update elements by them."""
+    if update is None:
+        memory[at : at + len(data)] = data
+    elif len(data):
+        places = at + np.arange(0, len(data), element)[None, :]
+        values = byte_access.read(data.copy(), places - at, element, element)
+        everywhere = np.ones(places.shape, dtype=np.bool_)
+        byte_access.update(memory, places, everywhere, [values], update, element)
 
 
 class _RunOfOrigins(_Run):
@@ -894,6 +1109,7 @@ _STEPS: dict[type[Step], _Handler] = {
     Special: _Run.special,
     MemoryStep: _Run.memory,
     CopyStep: _Run.copy,
+    TensorStep: _Run.tensor,
     FenceStep: _Run.fence,
 }  # pyright: ignore[reportAssignmentType] -- each is called with a step of its own type
 _STEPS_OF_ORIGINS: dict[type[Step], _Handler] = _STEPS | {
@@ -926,6 +1142,14 @@ def _grid(axis: int) -> Callable[[_Run], NDArray[np.int64]]:
     return lambda run: np.array(run.execution.launch.grid[axis])
 
 
+def _cluster(axis: int) -> Callable[[_Run], NDArray[np.int64]]:
+    return lambda run: np.array(run.execution.launch.cluster[axis])
+
+
+def _rank(run: _Run) -> NDArray[np.int64]:
+    return (run.execution.slot_of[run.rows] % run.execution.cluster)[:, None]
+
+
 def _lane(run: _Run) -> NDArray[np.int64]:
     return np.arange(run.active.shape[1], dtype=np.int64)[None, :]
 
@@ -947,6 +1171,10 @@ _SPECIAL: dict[LaneValue, Callable[[_Run], NDArray[np.int64]]] = {
     LaneValue.GRID_X: _grid(0),
     LaneValue.GRID_Y: _grid(1),
     LaneValue.GRID_Z: _grid(2),
+    LaneValue.CLUSTER_X: _cluster(0),
+    LaneValue.CLUSTER_Y: _cluster(1),
+    LaneValue.CLUSTER_Z: _cluster(2),
+    LaneValue.RANK: _rank,
     LaneValue.LANE: _lane,
     LaneValue.ACTIVE: _active,
     LaneValue.ARGUMENTS: lambda run: np.array(run.execution.memory.arguments),

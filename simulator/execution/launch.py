@@ -3,8 +3,9 @@
 Buffers lie at multiples of 1 GiB, the first at 1 GiB; shared memory is a space of its own, from 0.
 """
 
+import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.sequence import is_ptx
 from fencewright.simulator.execution.program import KernelParameter, LaneProgram, LaneValue
+from fencewright.simulator.semantics.tensors import TensorMap
 
 BASE = 1 << 30
 """Buffers are aligned to so many bytes, and nothing lies below."""
@@ -42,6 +44,32 @@ class LaunchError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """Waves, by work-group and number, that wait at an instruction: ``polls``: for memory."""
+
+    instruction: int
+    polls: bool
+    waves: tuple[tuple[int, int], ...]
+
+    def text(self, name: str) -> str:
+        """The waves and their place, of which ``name`` tells."""
+        group, wave = self.waves[0]
+        count = len(self.waves) - 1
+        others = f" and {count} other{'s' if count > 1 else ''}" if count else ""
+        verb = "poll" if self.polls else "wait"
+        return f"wave {wave} of work-group {group}{others} {verb}{'' if count else 's'} at {name}"
+
+
+class Hang(LaunchError):
+    """A launch in which nothing changes any more: where each of its waves waits."""
+
+    def __init__(self, waiting: Sequence[Waiting], names: Callable[[int], str]):
+        self.waiting = tuple(waiting)
+        parts = "; ".join(each.text(names(each.instruction)) for each in waiting)
+        super().__init__(f"hang: {parts}; nothing changes any more")
+
+
+@dataclass(frozen=True, slots=True)
 class BufferOfSize:
     """A buffer of which only the size is known: its bytes are 0, but no address may come of them.
 
@@ -51,7 +79,22 @@ class BufferOfSize:
     bytes: int
 
 
-ArgumentValue: TypeAlias = int | float | BufferOfSize | NDArray[Any]
+@dataclass(frozen=True, slots=True)
+class SameBuffer:
+    """The buffer of another argument, which comes before it."""
+
+    argument: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorArgument:
+    """A tensor map, whose address is that of its buffer."""
+
+    map: TensorMap
+    buffer: SameBuffer | NDArray[Any]
+
+
+ArgumentValue: TypeAlias = int | float | BufferOfSize | SameBuffer | TensorArgument | NDArray[Any]
 """A number, or a buffer: so many bytes, or an array with its contents."""
 
 Size: TypeAlias = tuple[int, int, int]
@@ -59,7 +102,8 @@ Size: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """``grid``: work-groups in x, y and z; ``block``: threads of each.
+    """``grid``: work-groups in x, y and z; ``block``: threads of each; ``cluster``: work-groups of
+    each cluster.
 
     ``sample``: only so many work-groups are run, the first ones; None: all. ``shared``: bytes of
     shared memory beyond those of the kernel's own variables.
@@ -70,6 +114,7 @@ class Launch:
     arguments: tuple[ArgumentValue, ...]
     sample: int | None = None
     shared: int = 0
+    cluster: Size = (1, 1, 1)
 
     @property
     def groups(self) -> int:
@@ -82,6 +127,18 @@ class Launch:
         """Threads of a work-group."""
         x, y, z = self.block
         return x * y * z
+
+    def order_of_groups(self) -> NDArray[np.int64]:
+        """The numbers of the work-groups, those of a cluster one after another by their ranks."""
+        if self.cluster == (1, 1, 1):
+            return np.arange(self.groups)
+        sizes = [
+            part
+            for each, of in zip(reversed(self.grid), reversed(self.cluster), strict=True)
+            for part in (each // of, of)
+        ]
+        numbers = np.arange(math.prod(self.grid)).reshape(sizes)
+        return numbers.transpose(0, 2, 4, 1, 3, 5).reshape(-1)[: self.groups]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +204,19 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
     found: dict[str, _Contents] = {}
     address = BASE
     for parameter, argument in zip(program.given, launch.arguments, strict=True):
+        if isinstance(argument, SameBuffer):
+            values.append(values[argument.argument])
+            continue
+        if isinstance(argument, TensorArgument):
+            if isinstance(argument.buffer, SameBuffer):
+                tensor = values[argument.buffer.argument]
+            else:
+                data = _bytes_of(argument.buffer)
+                found[f"the tensor of {parameter.name}"] = _Contents(len(data), data, address)
+                tensor = address
+                address += max(-(-len(data) // BASE), 1) * BASE
+            encoded = replace(argument.map, address=tensor).encoded()
+            argument = np.frombuffer(encoded, dtype=np.uint8)
         contents = _contents(parameter, argument)
         if contents is None:
             values.append(_number(parameter, argument))
@@ -214,6 +284,21 @@ def _check_sizes(program: LaneProgram, launch: Launch) -> None:
             f"{program.name} is compiled for work-groups of up to {program.most_threads} threads, "
             f"not {launch.threads}"
         )
+    if program.cluster is not None and program.cluster != launch.cluster:
+        raise LaunchError(
+            f"{program.name} is compiled for clusters of {_sized(program.cluster)} work-groups, "
+            f"not {_sized(launch.cluster)}"
+        )
+    if any(size % of for size, of in zip(launch.grid, launch.cluster, strict=True)):
+        raise LaunchError(
+            f"a grid of {_sized(launch.grid)} work-groups is no whole number of clusters of "
+            f"{_sized(launch.cluster)}"
+        )
+    if launch.groups % math.prod(launch.cluster):
+        raise LaunchError(
+            f"{launch.groups} work-groups are no whole number of clusters of "
+            f"{math.prod(launch.cluster)}"
+        )
     if launch.sample is not None and launch.sample < 1:
         raise LaunchError(f"a sample of {launch.sample} work-groups: at least 1")
     most = _shared_limit(program.target)
@@ -245,7 +330,7 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
     elif isinstance(argument, np.ndarray) and argument.ndim:
         if argument.dtype.hasobject:
             raise LaunchError(f"{parameter.name}: an array of {argument.dtype}, not of numbers")
-        data = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
+        data = _bytes_of(argument)
         if not parameter.is_buffer and parameter.bits > 64 and 8 * len(data) == parameter.bits:
             # What is passed by value is given as its bytes.
             return None
@@ -258,6 +343,10 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
             f"{parameter.name} is a number of {parameter.bits} bits, not a buffer{by_value}"
         )
     return found
+
+
+def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:

@@ -5,7 +5,7 @@ ones of shape (pieces, ..., lanes), 64 bits a piece, the lowest first. What lane
 have length 1 in place of them, or no axis. A predicate is 0 or 1.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,6 +21,9 @@ from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 Values: TypeAlias = NDArray[np.uint64]
 Register: TypeAlias = int
 """The number of a register; a read has the last write of its lane."""
+
+RANK_BITS = 24
+"""Bits of an address of shared memory below the rank of its work-group in the cluster."""
 
 
 class MemorySpace(FastStrEnum):
@@ -84,8 +87,10 @@ class FenceInstruction:
     ``waits``: kinds of access of its own wave that have to be complete, in ``spaces``;
     ``writes_back``: caches whose dirty lines go out; ``invalidates``: caches that lose their lines
     (the L2: lines that are not dirty and belong to other memory). ``scope`` as the target
-    calls it, empty where it has none. ``joins``: it is a barrier of the work-group. ``in_flight``:
-    of a space so many of the newest accesses need not be complete; none where nothing is said.
+    calls it, empty where it has none. ``joins``: lanes wait there for others of the work-group, or
+    of the cluster if ``of_cluster``; ``arrives``: they do not wait, and count as there.
+    ``in_flight``: of a space so many of the newest accesses need not be complete; none where
+    nothing is said.
     """
 
     text: str
@@ -97,6 +102,8 @@ class FenceInstruction:
     joins: bool
     place: SourceLocation | None
     in_flight: tuple[tuple[MemorySpace, int], ...] = ()
+    arrives: bool = False
+    of_cluster: bool = False
 
 
 CountedInstruction: TypeAlias = MemoryInstruction | FenceInstruction
@@ -157,6 +164,10 @@ class LaneValue(FastStrEnum):
     GRID_X = "work-groups in x"
     GRID_Y = "work-groups in y"
     GRID_Z = "work-groups in z"
+    CLUSTER_X = "work-groups of a cluster in x"
+    CLUSTER_Y = "work-groups of a cluster in y"
+    CLUSTER_Z = "work-groups of a cluster in z"
+    RANK = "rank in the cluster"
     LANE = "lane"
     ACTIVE = "active lanes"
     """A mask with a bit for each lane of the wave that is active."""
@@ -230,11 +241,14 @@ class MemoryStep:
 class CopyStep:
     """Bytes from global to shared memory without a register, ``source`` to ``target``.
 
-    If the instruction is a store, from shared to global memory.
+    If the instruction is a store or a reduction, from shared to global memory; if it is one of
+    shared memory, from there to there.
 
     With ``bytes`` None each active lane copies the instruction's ``width``; else each active
     lane copies as many bytes as the register says (bulk copies). ``where``: only lanes that have
-    not 0 there; those that have 0 in ``inside`` copy zeros.
+    not 0 there; those that have 0 in ``inside`` copy zeros; ``taken``: so many bytes are copied,
+    the others are zero. ``update``: of a reduction, as ``MemoryStep`` has it, of elements of
+    ``element`` bytes. ``is_further``: as there.
     """
 
     instruction: int
@@ -243,17 +257,53 @@ class CopyStep:
     bytes: Register | None = None
     where: Register | None = None
     inside: Register | None = None
+    taken: Register | None = None
+    update: Callable[..., Values] | None = None
+    element: int = 0
+    is_further: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TensorStep:
+    """A box between a tensor and shared memory, by each active lane.
+
+    ``map``: the address of the tensor map. ``result`` has the bytes of a box. ``updates``: of a
+    reduction, by the type of elements. Else as ``CopyStep``.
+    """
+
+    instruction: int
+    map: Register
+    shared: Register
+    coordinates: tuple[Register, ...]
+    result: Register
+    where: Register | None = None
+    updates: Mapping[int, Callable[..., Values]] | None = None
+    is_further: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FenceStep:
-    """A fence, write-back, invalidate, wait or barrier."""
+    """A fence, write-back, invalidate, wait or barrier; of one with a number, and so many threads.
+
+    Without ``barrier`` it is number 0, without ``threads`` of all that have not ended.
+    """
 
     instruction: int
+    barrier: Register | None = None
+    threads: Register | None = None
 
 
 Step: TypeAlias = (
-    Compute | CrossLane | Merge | Unknown | Special | Argument | MemoryStep | CopyStep | FenceStep
+    Compute
+    | CrossLane
+    | Merge
+    | Unknown
+    | Special
+    | Argument
+    | MemoryStep
+    | CopyStep
+    | TensorStep
+    | FenceStep
 )
 
 
@@ -364,7 +414,8 @@ class LaneProgram:
     ``block_size``: threads in x, y and z where the kernel fixes them. ``most_threads``: of a
     work-group, as it is compiled; None: as many as the target has. ``variables``: those of the
     module that it uses. ``scalars``: registers that a wave has once; its lanes always run together
-    where there are any.
+    where there are any. ``cluster``: work-groups of a cluster where the kernel fixes them.
+    ``has_ranks``: addresses of shared memory have the rank of their work-group above ``RANK_BITS``.
     """
 
     name: str
@@ -379,6 +430,8 @@ class LaneProgram:
     most_threads: int | None = None
     variables: tuple[GlobalVariable, ...] = ()
     scalars: frozenset[Register] = frozenset()
+    cluster: tuple[int, int, int] | None = None
+    has_ranks: bool = False
 
     @property
     def given(self) -> tuple[KernelParameter, ...]:

@@ -31,6 +31,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    TensorStep,
     Unknown,
     jumps_of,
     with_jumps,
@@ -90,7 +91,7 @@ def place_of(program: LaneProgram, segment: Segment) -> SourceLocation | None:
     numbers = (
         each.instruction
         for each in segment.steps
-        if isinstance(each, MemoryStep | CopyStep | FenceStep)
+        if isinstance(each, MemoryStep | CopyStep | TensorStep | FenceStep)
     )
     places = (program.instructions[each].place for each in numbers)
     return next((each for each in places if each is not None), None)
@@ -222,9 +223,14 @@ def reads_of(step: Step) -> tuple[Register, ...]:
             more = (each for each in (step.scalar_base, step.where) if each is not None)
             return (step.address, *more, *step.data)
         case CopyStep():
-            more = (step.bytes, step.where, step.inside)
+            more = (step.bytes, step.where, step.inside, step.taken)
             return (step.target, step.source, *(each for each in more if each is not None))
-        case Unknown() | Special() | Argument() | FenceStep():
+        case TensorStep():
+            more = () if step.where is None else (step.where,)
+            return (step.map, step.shared, *step.coordinates, *more)
+        case FenceStep():
+            return tuple(each for each in (step.barrier, step.threads) if each is not None)
+        case Unknown() | Special() | Argument():
             return ()
 
 
@@ -315,6 +321,8 @@ def address_registers(program: LaneProgram) -> frozenset[Register]:
                         found.add(step.scalar_base)
                 case CopyStep():
                     found.update((step.source, step.target))
+                case TensorStep():
+                    found.update(reads_of(step))
                 case _:
                     pass
         for each in jumps_of(block.end):

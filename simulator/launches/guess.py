@@ -76,7 +76,7 @@ def guess(module: Module, kernel: PtxFunction, source: SourceLaunch | None = Non
     block = source.block if source is not None else None
     if grid is None:
         guessed.append("grid")
-        grid = module.declared.clusters.get(kernel.name, _GRID)
+        grid = kernel.cluster or _GRID
         grid = (grid[0] * -(-_GRID[0] // grid[0]), grid[1], grid[2])
     if block is None and kernel.threads is None:
         guessed.append("block")

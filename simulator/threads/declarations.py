@@ -1,4 +1,4 @@
-"""Declarations of a PTX file: cluster shapes, initial values, tables of jumps.
+"""Declarations of a PTX file: initial values, tables of jumps.
 
 Source: PTX ISA, "Variables"; "Performance-Tuning Directives"; "Cluster Dimension Directives".
 """
@@ -28,7 +28,6 @@ class Declarations:
 
     initial: Mapping[str, Variable]
     alignments: Mapping[str, int]
-    clusters: Mapping[str, Size]
     most_threads: Mapping[str, Size]
     tables: Mapping[str, tuple[str, ...]]
     elements: Mapping[str, int]
@@ -43,7 +42,6 @@ _VARIABLE = re.compile(
 _ALIGN = re.compile(r"\.align\s+(\d+)")
 _ENTRY = re.compile(r"\.entry\s+([\w$%.]+)(.*?)\{", re.DOTALL)
 _SIZES = r"\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?"
-_CLUSTER = re.compile(rf"\.reqnctapercluster{_SIZES}")
 _MOST = re.compile(rf"\.maxntid{_SIZES}")
 _TABLE = re.compile(r"([\w$%]+)\s*:\s*\.branchtargets([^;]*);")
 
@@ -66,18 +64,16 @@ def read_declarations(text: str) -> Declarations:
             values = found[5].lstrip("= \n\t").replace("{", " ").replace("}", " ").split(",")
             written = tuple(each.strip() for each in values if each.strip())
             initial[found[3]] = Variable(found[3], size, written, found[2])
-    clusters: dict[str, Size] = {}
     most: dict[str, Size] = {}
     for found in _ENTRY.finditer(text):
-        for pattern, sizes in ((_CLUSTER, clusters), (_MOST, most)):
-            if (given := pattern.search(found[2])) is not None:
-                sizes[found[1]] = int(given[1]), int(given[2] or 1), int(given[3] or 1)
+        if (given := _MOST.search(found[2])) is not None:
+            most[found[1]] = int(given[1]), int(given[2] or 1), int(given[3] or 1)
     # Few files have tables, and to look for one takes a second for each megabyte.
     tables = {
         found[1]: tuple(each.strip() for each in found[2].split(","))
         for found in (_TABLE.finditer(text) if ".branchtargets" in text else ())
     }
-    return Declarations(initial, alignments, clusters, most, tables, elements)
+    return Declarations(initial, alignments, most, tables, elements)
 
 
 def constant(text: str) -> int | float | None:

@@ -16,10 +16,10 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.simulator.semantics.formulas import CARRY, filled, formula_of, update_of
 from fencewright.simulator.semantics.operands import elements
 from fencewright.simulator.semantics.python import function, needs_values, written
+from fencewright.simulator.semantics.tensors import ELEMENTS
 from fencewright.simulator.semantics.term import Term, constant, operand
 from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SIZES
 from fencewright.simulator.threads.operands import Operands, python_name, spelt
-from fencewright.simulator.threads.tensors import ELEMENTS
 from fencewright.simulator.threads.unknown import NotExecuted
 
 _SPACES: Mapping[AddressSpace, str] = {

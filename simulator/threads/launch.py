@@ -11,6 +11,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from random import Random
 from struct import unpack_from
@@ -19,6 +20,15 @@ from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
 from fencewright.simulator.semantics.floats import from_float
 from fencewright.simulator.semantics.operands import literal
+from fencewright.simulator.semantics.tensors import (
+    ELEMENTS,
+    MOST_BOX,
+    MOST_CLUSTER,
+    MOST_DIMENSIONS,
+    SWIZZLES,
+    TensorMap,
+)
+from fencewright.simulator.semantics.tensors import FORM as TENSOR_FORM
 from fencewright.simulator.threads.compile import Program, compile_kernel
 from fencewright.simulator.threads.declarations import (
     Declarations,
@@ -30,14 +40,6 @@ from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import Allocation, Memory
 from fencewright.simulator.threads.observer import Observer
 from fencewright.simulator.threads.schedule import IN_ORDER, Outcome, Schedule, Scheduler, Stops
-from fencewright.simulator.threads.tensors import (
-    ELEMENTS,
-    MOST_BOX,
-    MOST_DIMENSIONS,
-    SWIZZLES,
-    TensorMap,
-)
-from fencewright.simulator.threads.tensors import FORM as TENSOR_FORM
 from fencewright.simulator.threads.unknown import OutOfBounds
 
 Size = tuple[int, int, int]
@@ -48,8 +50,6 @@ MOST_SHARED = 232448
 MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 MOST_LANES = (1024, 1024, 64)
 """Blocks of a grid and threads of a block in each dimension. Source: the same."""
-MOST_CLUSTER = 16
-"""Blocks of a cluster, where more than 8 need an attribute. Source: the same."""
 MOST_AT_ONCE = 1 << 20
 """Threads of a launch that are executed here."""
 MOST_TURNS = 20_000_000
@@ -262,10 +262,7 @@ def _tensor(text: str, number: int, parts: list[str]) -> Tensor:
             f"{what} is '{text}': with a swizzle of {swizzle} a row of the box has at most as many "
             "bytes"
         )
-    count = 1
-    for each in sizes:
-        count *= each
-    own = same or argument_of(f"{type}[{count}]{sized[3] or ''}", number)
+    own = same or argument_of(f"{type}[{prod(sizes)}]{sized[3] or ''}", number)
     assert isinstance(own, Array | Same)
     return Tensor(own, type, sizes, box, swizzle)
 
@@ -434,7 +431,7 @@ def settled(module: Module, launch: Launch) -> tuple[PtxFunction, Launch]:
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
     if blocks * threads > MOST_AT_ONCE:
         raise LaunchError(f"{blocks * threads} threads: {MOST_AT_ONCE} are the most here")
-    declared = module.declared.clusters.get(kernel.name)
+    declared = kernel.cluster
     if launch.cluster and declared and launch.cluster != declared:
         raise LaunchError(f"a cluster of {launch.cluster}: {kernel.name} declares {declared}")
     cluster = launch.cluster or declared or (1, 1, 1)
@@ -560,18 +557,23 @@ def _file(memory: Memory, name: str, path: str) -> Allocation:
     return found
 
 
-def _map(memory: Memory, name: str, given: Tensor, array: Allocation) -> Allocation:
-    """The memory of a tensor map. Raises ``LaunchError`` where its array is too small."""
-    size = _element_size(given.type)
-    strides = [size]
+def tensor_map(given: Tensor, address: int) -> TensorMap:
+    """The map of an argument whose array is at an address."""
+    strides = [_element_size(given.type)]
     for each in reversed(given.sizes):
         strides.append(strides[-1] * each)
-    if strides[-1] > array.size:
-        raise LaunchError(f"{name} is of {strides[-1]} bytes, but {array.name} has {array.size}")
-    encoded = TensorMap(
-        array.base, ELEMENTS[given.type], given.sizes[::-1], tuple(strides[1:-1]), given.box[::-1],
+    return TensorMap(
+        address, ELEMENTS[given.type], given.sizes[::-1], tuple(strides[1:-1]), given.box[::-1],
         SWIZZLES[given.swizzle],
-    ).encoded()  # fmt: skip
+    )  # fmt: skip
+
+
+def _map(memory: Memory, name: str, given: Tensor, array: Allocation) -> Allocation:
+    """The memory of a tensor map. Raises ``LaunchError`` where its array is too small."""
+    size = _element_size(given.type) * prod(given.sizes)
+    if size > array.size:
+        raise LaunchError(f"{name} is of {size} bytes, but {array.name} has {array.size}")
+    encoded = tensor_map(given, array.base).encoded()
     found = memory.allocate(name, len(encoded), 8)
     found.data[: len(encoded)] = encoded
     return found

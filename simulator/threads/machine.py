@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
+from fencewright.simulator.semantics.tensors import ALIGNMENT, BYTES, field_place, map_of
 from fencewright.simulator.threads.memory import (
     LOCAL_WINDOW,
     OFFSET,
@@ -21,13 +22,10 @@ from fencewright.simulator.threads.memory import (
 )
 from fencewright.simulator.threads.observer import Observer, Site
 from fencewright.simulator.threads.state import Block, Cluster, Mbarrier, Size, Thread
-from fencewright.simulator.threads.tensors import BYTES, map_at, replace_field
 from fencewright.simulator.threads.unknown import NotExecuted, Unknown, UnknownUsed
 
 MOST_POLLED = 64
 """Places that a thread is known to poll at a time."""
-_TENSOR_ALIGNMENT = 128
-"""Of a box in shared memory. Source: PTX ISA, cp.async.bulk.tensor."""
 
 
 class _Part(NamedTuple):
@@ -478,25 +476,24 @@ class Machine:
         With an mbarrier to shared memory, where what is outside of the tensor is zero, without one
         from there. ``updates``: of a reduction, by the type of elements.
         """
-        found = map_at(*self.find(thread, map_address, BYTES, "g", site))
-        if len(coordinates) != len(found.sizes):
-            raise NotExecuted(
-                f"{len(coordinates)} coordinates in a tensor of {len(found.sizes)} dimensions"
-            )
+        memory, at = self.find(thread, map_address, BYTES, "g", site)
+        if memory.unknown:
+            raise NotExecuted(f"the tensor map at {memory.place(at)} is not known as a whole")
+        found = map_of(bytes(memory.data[at : at + BYTES]), memory.place(at))
         if updates is not None and found.element not in updates:
             raise NotExecuted("a reduction of elements that have none")
         places = [(each.__index__() ^ 1 << 31) - (1 << 31) for each in coordinates]
-        found.refuse(places, is_load=mbarrier is not None)
+        pieces = found.box_at(places, is_load=mbarrier is not None)
         tensor, base = self.locate(thread, found.address, "g", site)
-        update, pieces = (updates or {}).get(found.element), list(found.pieces(places))
+        update = (updates or {}).get(found.element)
         for each in pieces:
             begin = base + each.place
             if each.taken and not 0 <= begin <= tensor.size - each.taken:
                 raise outside(tensor, tensor.base + begin, begin, each.taken)
         for address, barrier in _targets(shared, mbarrier, mask):
             memory, at = self.find(thread, address, 16, "s", site)
-            if at % _TENSOR_ALIGNMENT or at + found.box_size > memory.size:
-                raise outside(memory, address, at, max(found.box_size, _TENSOR_ALIGNMENT))
+            if at % ALIGNMENT or at + found.box_size > memory.size:
+                raise outside(memory, address, at, max(found.box_size, ALIGNMENT))
             signalled, parts = None, list[_Part]()
             if barrier is not None:
                 signalled = self.mbarrier(thread, barrier, "s", site)
@@ -520,7 +517,8 @@ class Machine:
         """tensormap.replace, which observers have no event for."""
         memory, at = self.find(thread, address, BYTES, space, site)
         self.unobserved.add(site)
-        replace_field(memory, at, field, ordinal, value)
+        offset, size = field_place(field, ordinal)
+        memory.put(at + offset, size, value)
 
     def copy_map(self, thread: Thread, to: Any, address: Any, site: int) -> None:
         """tensormap.cp_fenceproxy: a map from shared memory, and a fence."""

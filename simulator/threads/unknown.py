@@ -2,13 +2,8 @@
 
 from typing import Any
 
-
-class NotExecuted(Exception):
-    """The end of a launch that cannot be executed: the missing feature, as a sentence."""
-
-
-class OutOfBounds(NotExecuted):
-    """The end of a launch at an access outside of all that it was given."""
+from fencewright.simulator.semantics.tensors import NotExecuted as NotExecuted
+from fencewright.simulator.semantics.tensors import OutOfBounds as OutOfBounds
 
 
 class UnknownUsed(TypeError):

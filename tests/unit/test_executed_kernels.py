@@ -57,9 +57,10 @@ def test_there_are_kernels_enough() -> None:
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc of CUDA")
-def test_both_executors_compute_the_same(tmp_path: Path) -> None:
-    source = SOURCES / "halves.cu"
-    text = compiled(source, tmp_path / "halves.ptx")
+@pytest.mark.parametrize("name", ["halves", "asynchronous"])
+def test_both_executors_compute_the_same(name: str, tmp_path: Path) -> None:
+    source = SOURCES / f"{name}.cu"
+    text = compiled(source, tmp_path / "kernels.ptx")
     for line in launches_of(source.read_text()):
         plan = planned(module_of(text), line)
         assert plan["problem"] == ""

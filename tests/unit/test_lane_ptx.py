@@ -15,6 +15,7 @@ from fencewright.lowering.ptx.code.pointers import Pointers
 from fencewright.lowering.ptx.code.text import PtxError, read_ptx
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import (
+    FenceStep,
     Jump,
     LaneBranch,
     LaneProgram,
@@ -131,11 +132,40 @@ def test_an_empty_loop_is_kept() -> None:
 
 
 def test_a_barrier_counts_the_threads_that_the_kernel_fixes() -> None:
-    assert read("bar.sync 0, 64;", after=".reqntid 64").blocks
-    with pytest.raises(LaunchError, match=r"'bar\.sync 0, 32' is not executed: only barrier 0"):
-        read("bar.sync 0, 32;", after=".reqntid 64")
-    with pytest.raises(LaunchError, match="only barrier 0 of all threads"):
-        read("bar.sync 0, 64;")
+    def barriers(program: LaneProgram) -> list[FenceStep]:
+        steps = (step for block in program.blocks for step in block.steps)
+        return [each for each in steps if isinstance(each, FenceStep)]
+
+    (of_all,) = barriers(read("bar.sync 0, 64;", after=".reqntid 64"))
+    assert of_all.threads is None
+    (of_some,) = barriers(read("bar.sync 0, 32;", after=".reqntid 64"))
+    assert of_some.threads is not None
+    with pytest.raises(LaunchError, match=r"'bar\.red\.popc\.u32' is not executed: what it gives"):
+        read("bar.red.popc.u32 %r1, 0, %p1;")
+
+
+def test_halves_of_a_work_group_meet_at_barriers_of_their_own() -> None:
+    """Producers arrive at barrier 1 and go on, consumers wait there."""
+    body = """
+  .shared .align 4 .b8 room[128];
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  setp.lt.u32 %p1, %r1, 32;
+  and.b32 %r2, %r1, 31;
+  mov.u32 %r5, room;
+  mad.lo.u32 %r3, %r2, 4, %r5;
+  @!%p1 bra L;
+  st.shared.u32 [%r3], %r1;
+  bar.arrive 1, 64;
+  ret;
+L:
+  bar.sync 1, 64;
+  ld.shared.u32 %r4, [%r3];
+  mul.wide.u32 %rd2, %r2, 4;
+  add.s64 %rd1, %rd1, %rd2;
+  st.global.u32 [%rd1], %r4;"""
+    memory, _ = run(read(body), 2, 64, [np.zeros(32, np.uint32), np.zeros(1, np.uint32)])
+    assert memory.contents("argument 0", np.uint32).tolist() == list(range(32))
 
 
 # Registers and operands
@@ -477,7 +507,6 @@ def test_pointers_follow_every_path() -> None:
         ("ld.global.v2.u32 %r1, [%rd1];", "a vector has a register for each element"),
         ("st.bulk.weak.shared::cta [%rd1], 64, 0;", "stores without a type"),
         ("ld.param.u32 %r1, [%rd1];", "no parameter of the kernel is named"),
-        ("cp.async.ca.shared.global [%rd1], [%rd2], 4, %r1;", "it may copy fewer bytes"),
         ("div.f32 %f1, %f1, %f2;", "'div.f32': it is not executed: it has no formula"),
         ("setp.eq.and.u32 %p1|%p2, %r1, 1;", "'setp.eq.and.u32' is not executed: it has 3"),
     ],

@@ -266,6 +266,28 @@ def test_a_poll_that_never_ends_is_a_hang() -> None:
     assert str(found).startswith("hang in this launch")
 
 
+def test_where_each_wave_of_a_hang_waits() -> None:
+    """One wave waits at a barrier for one that polls what it would store afterwards."""
+    body = """v_cmp_gt_u32_e32 vcc, 64, v0
+s_cbranch_vccz .Lpoll
+s_barrier
+v_mov_b32_e32 v2, 1
+ds_write_b32 v1, v2
+s_endpgm
+.Lpoll:
+ds_read_b32 v3, v1
+s_waitcnt lgkmcnt(0)
+v_cmp_eq_u32_e32 vcc, 0, v3
+s_cbranch_vccnz .Lpoll
+s_barrier
+s_endpgm"""
+    (found,) = judged(BEGIN + body, block=128).findings
+    assert found.text == (
+        "hang: wave 0 of work-group 0 waits at k.s:25 (s_barrier); wave 1 of work-group 0 polls at "
+        "k.s:30 (ds_read_b32); nothing changes any more"
+    )
+
+
 def test_a_wave_that_computes_for_long_is_no_hang() -> None:
     body = """s_cmp_eq_u32 s14, 0
 s_cbranch_scc0 .Lcompute

@@ -1,11 +1,49 @@
 """Copies by tensor maps: boxes, what is outside, swizzles, reductions, clusters, and maps that a kernel makes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 import fencewright
 from fencewright.launches import ExecutionError
-from fencewright.simulator.threads.launch import LaunchError, parse_launch
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import Launch, allocate
+from fencewright.simulator.threads.launch import LaunchError, argument_of, parse_launch
+from fencewright.tools.commands.traffic import value_of
+from fencewright.tools.inputs.ptx_kernels import kernels_of_file
+
+Given = np.ndarray | str
+
+
+def by_waves(text: str, grid: int, block: int, cluster: int, args: Sequence[Given]) -> list[bytes]:
+    """The arrays after a launch that the executor of waves runs."""
+    given = [
+        value_of(argument_of(each, n), n) if isinstance(each, str) else each
+        for n, each in enumerate(args)
+    ]
+    (kernel,) = kernels_of_file(read_ptx(text, "k.ptx"))
+    program = kernel.read()
+    launch = Launch((grid, 1, 1), (block, 1, 1), tuple(given), cluster=(cluster, 1, 1))
+    memory = execute(program, launch, allocate(program, launch), lambda _: None)
+    kept = {each.name: each for each in memory.buffers}
+    return [
+        memory.contents(kept[name].name).tobytes()
+        for name in (f"argument {n}" for n, each in enumerate(args) if not isinstance(each, str))
+        if name in kept
+    ]
+
+
+def both(
+    text: str, *, block: int, args: Sequence[Given], grid: int = 1, cluster: int = 1
+) -> Sequence[np.ndarray]:
+    """The arguments after a launch, which both executors leave alike."""
+    found = fencewright.execute(text, grid=grid, block=block, cluster=cluster, args=args)
+    arrays = [each for n, each in enumerate(found) if not isinstance(args[n], str)]
+    assert [each.tobytes() for each in arrays] == by_waves(text, grid, block, cluster, args)
+    return found
+
 
 _HEAD = """.version 8.6
 .target sm_90a
@@ -72,7 +110,7 @@ def test_a_box_is_read_and_what_is_outside_is_zero(x: int, y: int) -> None:
     tensor = np.arange(1, 16 * 32 + 1, dtype=np.uint32)
     map = "tensormap(@1, u32[16, 32], [8, 8])"
     text = text_of(MAP + load(x, y, 256) + OUT, f"{_OUT}, {_IN}, {_MAP}")
-    out, *_ = fencewright.execute(text, block=64, args=(np.zeros(64, np.uint32), tensor, map))
+    out, *_ = both(text, block=64, args=(np.zeros(64, np.uint32), tensor, map))
     wanted = box_of(tensor.reshape(16, 32), x, y, 8, 8)
     assert (out.reshape(8, 8) == wanted).all()
 
@@ -80,7 +118,7 @@ def test_a_box_is_read_and_what_is_outside_is_zero(x: int, y: int) -> None:
 def test_a_map_has_an_array_of_its_own() -> None:
     text = text_of(MAP + load(4, 0, 64) + OUT, f"{_MAP}, {_OUT}")
     map = "tensormap(u32[4, 8]=iota, [4, 4])"
-    _, out = fencewright.execute(text, block=16, args=(map, np.zeros(16, np.uint32)))
+    _, out = both(text, block=16, args=(map, np.zeros(16, np.uint32)))
     assert out.tolist() == [4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31]
 
 
@@ -90,7 +128,7 @@ def test_a_swizzle_permutes_what_lies_in_shared_memory(span: int) -> None:
     map = f"tensormap(u32[16, {columns}]=iota, [16, {columns}], {span}B)"
     count = 16 * columns
     text = text_of(MAP + load(0, 0, 4 * count) + OUT, f"{_MAP}, {_OUT}")
-    _, out = fencewright.execute(text, block=count, args=(map, np.zeros(count, np.uint32)))
+    _, out = both(text, block=count, args=(map, np.zeros(count, np.uint32)))
     wanted = swizzled(np.arange(count, dtype=np.uint32).reshape(16, columns), span)
     assert (out.reshape(16, columns) == wanted).all()
     assert out.tolist() != list(range(count))
@@ -108,7 +146,7 @@ def stored(name: str, x: int, y: int, tensor: np.ndarray) -> np.ndarray:
     body = STORE.format(name=name, x=x, y=y)
     text = text_of(MAP + body, f"{_OUT}, {_MAP}")
     given = f"tensormap(@0, {'f32' if tensor.dtype == np.float32 else 'u32'}[8, 8], [4, 4])"
-    found, _ = fencewright.execute(text, block=16, args=(tensor, given))
+    found, _ = both(text, block=16, args=(tensor, given))
     return found.reshape(8, 8)
 
 
@@ -127,7 +165,7 @@ def test_a_box_begins_at_a_multiple_of_16_bytes(x: int, y: int) -> None:
     text = text_of(MAP + load(x, y, 256) + OUT, f"{_OUT}, {_IN}, {_MAP}")
     tensor = np.zeros(16 * 32, np.uint32)
     with pytest.raises(ExecutionError, match="multiple of 16"):
-        fencewright.execute(text, block=64, args=(np.zeros(64, np.uint32), tensor, map))
+        both(text, block=64, args=(np.zeros(64, np.uint32), tensor, map))
 
 
 @pytest.mark.parametrize("name", ["cp.async.bulk.tensor.2d", "cp.reduce.async.bulk.tensor.2d"])
@@ -165,7 +203,7 @@ mov.u32 %r7, %ctaid.x; mul.wide.u32 %rd6, %r7, 64; add.s64 %rd3, %rd3, %rd6;
 """ + OUT  # fmt: skip
     text = text_of(MAP + body, f"{_MAP}, {_OUT}")
     args = ("tensormap(u32[4, 4]=iota, [4, 4])", np.zeros(64, np.uint32))
-    _, out = fencewright.execute(text, grid=4, block=16, cluster=4, args=args)
+    _, out = both(text, grid=4, block=16, cluster=4, args=args)
     assert out.reshape(4, 16).tolist() == [[*range(16)], [0] * 16, [*range(16)], [0] * 16]
 
 
@@ -192,6 +230,8 @@ O: {load(4, 0, 64)} {OUT}"""
     tensor = np.arange(32, dtype=np.uint32)
     args = (tensor, np.zeros(16, np.uint64), np.zeros(32, np.uint32))
     *_, out = fencewright.execute(text, block=32, args=args)
+    # Where an array lies, which the map says, is of the executor.
+    assert by_waves(text, 1, 32, 1, args)[-1] == out.tobytes()
     assert out[:16].tolist() == [4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31]
 
 
@@ -200,7 +240,7 @@ def test_a_map_that_nobody_gave_is_said() -> None:
     with pytest.raises(
         ExecutionError, match=r"there is no tensor map at .*give it, as tensormap\("
     ):
-        fencewright.execute(text, block=16, args=(np.zeros(128, np.uint8), np.zeros(16, np.uint32)))
+        both(text, block=16, args=(np.zeros(128, np.uint8), np.zeros(16, np.uint32)))
 
 
 @pytest.mark.parametrize(("given", "said"), [

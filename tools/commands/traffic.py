@@ -263,6 +263,7 @@ class _Asked:
     block: Size | None
     values: "tuple[ArgumentValue, ...]"
     shared: int
+    cluster: Size = (1, 1, 1)
 
 
 def _asked(arguments: Namespace) -> _Asked:
@@ -281,18 +282,18 @@ def _asked(arguments: Namespace) -> _Asked:
         raise usage(f"--launch has what {' and '.join(more)} would say: leave it out", NAME)
     try:
         found = parse_launch(arguments.launch)
-        values = tuple([_of_launch(each, n) for n, each in enumerate(found.arguments)])
+        values = tuple([value_of(each, n) for n, each in enumerate(found.arguments)])
     except LaunchError as problem:
         raise usage(f"--launch: {problem}", NAME) from problem
-    if found.cluster not in (None, (1, 1, 1)):
-        raise usage("--launch: clusters are not counted: leave the last size out", NAME)
-    return _Asked(found.kernel, found.grid, found.block, values, found.shared)
+    cluster = found.cluster or (1, 1, 1)
+    return _Asked(found.kernel, found.grid, found.block, values, found.shared, cluster)
 
 
-def _of_launch(argument: "Argument", number: int) -> "ArgumentValue":
+def value_of(argument: "Argument", number: int) -> "ArgumentValue":
     """An argument of a launch line. Raises ``LaunchError``."""
     import numpy as np
 
+    from fencewright.simulator.execution.launch import SameBuffer, TensorArgument
     from fencewright.simulator.threads.launch import (
         Array,
         File,
@@ -301,14 +302,21 @@ def _of_launch(argument: "Argument", number: int) -> "ArgumentValue":
         Struct,
         Tensor,
         array_bytes,
+        tensor_map,
     )
 
     if isinstance(argument, Struct):
         raise LaunchError(f"argument {number} is a struct, whose traffic is not counted")
     if isinstance(argument, Tensor):
-        raise LaunchError(f"argument {number} is a tensor map, whose copies are not counted")
+        own = argument.array
+        buffer = (
+            SameBuffer(own.argument)
+            if isinstance(own, Same)
+            else np.frombuffer(array_bytes(own), dtype=np.uint8)
+        )
+        return TensorArgument(tensor_map(argument, 0), buffer)
     if isinstance(argument, Same):
-        raise LaunchError(f"argument {number} is '@{argument.argument}': give an array of its own")
+        return SameBuffer(argument.argument)
     if isinstance(argument, File):
         return _array_of(argument.path)
     if isinstance(argument, Array):
@@ -382,7 +390,8 @@ def _run(arguments: Namespace, file: str) -> Launched:
     block = asked.block or program.block_size
     if block is None:
         raise error(f"{program.name} does not say the size of its work-groups: give it", NAME)
-    launch = Launch(asked.grid, block, asked.values, arguments.sample, asked.shared)
+    cluster = program.cluster or asked.cluster
+    launch = Launch(asked.grid, block, asked.values, arguments.sample, asked.shared, cluster)
     memory = allocate(program, launch)
     held = occupancy(program.resources, program.target, launch.threads, launch.shared)
     shared = program.resources.shared_bytes + launch.shared

@@ -14,7 +14,7 @@ from fencewright.lowering.ptx.code.text import PtxFunction
 
 _FOLLOWED: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {
-        **dict.fromkeys(("mov", "cvta", "cvt", "add", "sub", "and", "or"), (1,)),
+        **dict.fromkeys(("mov", "cvta", "cvt", "add", "sub", "and", "or", "mapa"), (1,)),
         "mad": (3,),
         "selp": (1, 2),
     }

@@ -104,7 +104,8 @@ class PtxFunction:
     """A function with a body; an entry is a kernel. ``registers`` by name: their type.
 
     A register family ``%r<5>`` stands under its prefix. ``threads``: how many a work-group has in
-    each dimension, where ``.reqntid`` says so; ``most_threads``: in all, where ``.maxntid`` does.
+    each dimension, where ``.reqntid`` says so; ``most_threads``: in all, where ``.maxntid`` does;
+    ``cluster``: work-groups of a cluster, where ``.reqnctapercluster`` does.
     """
 
     name: str
@@ -118,6 +119,7 @@ class PtxFunction:
     file: str
     threads: tuple[int, int, int] | None = None
     most_threads: int | None = None
+    cluster: tuple[int, int, int] | None = None
 
     @property
     def instructions(self) -> Iterator[PtxInstruction]:
@@ -550,6 +552,7 @@ class _Reader:
             self.file,
             _threads(body.header, "reqntid"),
             prod(most) if (most := _threads(body.header, "maxntid")) is not None else None,
+            _threads(body.header, "reqnctapercluster"),
         )
         _connect(function, body)
         self.functions[function.name] = function

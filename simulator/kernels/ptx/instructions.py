@@ -1,6 +1,7 @@
 """PTX instructions as the executor counts them: accesses, and instructions that order them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from fencewright.lowering.code.source_location import SourceLocation
@@ -8,7 +9,6 @@ from fencewright.lowering.ptx.code.statements import (
     SCOPE_WORDS,
     Opcode,
     Statement,
-    number,
 )
 from fencewright.lowering.ptx.performance.accesses import EMPTIES_L1
 from fencewright.lowering.sequence import UnsupportedError
@@ -23,14 +23,12 @@ from fencewright.simulator.execution.program import (
 from fencewright.simulator.performance.accesses.ptx import PtxInstruction, parse
 from fencewright.simulator.performance.policies import ptx_policy
 
-NO_CLUSTERS = "there are no clusters"
-"""A kernel runs without clusters: a barrier of the cluster is one of the CTA."""
-
 SPACES: Mapping[AddressSpace, MemorySpace] = MappingProxyType(
     {
         AddressSpace.GLOBAL: MemorySpace.GLOBAL,
         AddressSpace.CONSTANT: MemorySpace.GLOBAL,
         AddressSpace.LOCAL: MemorySpace.SHARED,
+        AddressSpace.SHARED_CLUSTER: MemorySpace.SHARED,
         AddressSpace.PRIVATE: MemorySpace.PRIVATE,
     }
 )
@@ -82,11 +80,20 @@ def async_copy(opcode: Opcode, width: int, place: SourceLocation | None) -> Memo
     return MemoryInstruction(opcode.name, known, kind, MemorySpace.GLOBAL, width, policy, place)
 
 
-def bulk_copy(opcode: Opcode, place: SourceLocation | None, *, outwards: bool) -> MemoryInstruction:
-    """cp.async.bulk: aligned to 16 bytes, however long. Source: PTX ISA, cp.async.bulk."""
-    kind = MemoryAccessKind.STORE if outwards else MemoryAccessKind.LOAD
+def bulk_copy(opcode: Opcode, place: SourceLocation | None) -> MemoryInstruction:
+    """cp.async.bulk: aligned to 16 bytes, however long. Source: PTX ISA, cp.async.bulk.
+
+    Within shared memory of a cluster it is a load of that, of which no counts are known.
+    """
+    name = opcode.name
+    if AddressSpace.GLOBAL not in opcode.spaces:
+        kind = MemoryAccessKind.LOAD
+        return MemoryInstruction(name, None, kind, MemorySpace.SHARED, 16, None, place)
+    kind = MemoryAccessKind.LOAD
+    if opcode.spaces[0] is AddressSpace.GLOBAL:
+        kind = MemoryAccessKind.REDUCTION if opcode.update else MemoryAccessKind.STORE
     policy = ptx_policy(kind, opcode.words)
-    return MemoryInstruction(opcode.name, None, kind, MemorySpace.GLOBAL, 16, policy, place)
+    return MemoryInstruction(name, None, kind, MemorySpace.GLOBAL, 16, policy, place)
 
 
 def _modelled(name: str) -> PtxInstruction | None:
@@ -146,23 +153,19 @@ def ordering_of(
     )
 
 
-def barrier_of(
-    statement: Statement, place: SourceLocation | None, threads: int | None
-) -> FenceInstruction | None:
-    """A barrier of the CTA, of the warp, or of a cluster that is one CTA; None for any other.
-
-    ``threads``: those of a CTA, where they are known.
-    """
+def barrier_of(statement: Statement, place: SourceLocation | None) -> FenceInstruction | None:
+    """A barrier of the CTA, of the warp, or of the cluster; None for one that gives a result."""
     row = statement.opcode.row
     name = "" if row is None else row.name
-    is_warp, is_cluster = name == "bar warp sync", name.startswith("barrier cluster")
-    barrier, *counts = map(number, statement.operands or ("0",))
-    of_all = name in ("bar sync", "barrier sync") and barrier == 0 and counts in ([], [threads])
-    if not (is_warp or is_cluster or of_all):
+    if name == "bar warp sync":
+        return _without_effect(_text(statement), place)
+    is_cluster, arrives = name.startswith("barrier cluster"), name.endswith("arrive")
+    if not (is_cluster or arrives or name in ("bar sync", "barrier sync")):
         return None
-    joins = not is_warp and "arrive" not in statement.opcode.words
-    scope = "cluster" if is_cluster else "" if is_warp else "cta"
-    return _without_effect(_text(statement), place, scope, joins)
+    found = _without_effect(
+        _text(statement), place, "cluster" if is_cluster else "cta", joins=not arrives
+    )
+    return replace(found, arrives=arrives, of_cluster=is_cluster)
 
 
 def marker(statement: Statement, place: SourceLocation | None) -> FenceInstruction:

@@ -1,17 +1,20 @@
 """Kernels of PTX files, of any compiler, as their lanes run them.
 
-A kernel runs without clusters, so that a barrier of the cluster is one of the CTA. What cannot be
-executed is refused at its line: tensor maps, copies and stores to other CTAs, calls.
-Results of matrix operations are not known: see ``unknowns``.
+Asynchronous copies are complete at once. What cannot be executed is refused at its line: calls,
+tables of targets. Results of matrix operations are not known: see ``unknowns``.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from math import prod
 from types import MappingProxyType
 from typing import NoReturn, TypeAlias
+
+import numpy as np
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import postorder
@@ -41,6 +44,7 @@ from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.simulator.execution import mbarrier
 from fencewright.simulator.execution.launch import BASE, VARIABLES, LaunchError
 from fencewright.simulator.execution.program import (
+    RANK_BITS,
     Argument,
     BlockEnd,
     Compute,
@@ -65,6 +69,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    TensorStep,
     Values,
     jumps_of,
     with_jumps,
@@ -80,10 +85,9 @@ from fencewright.simulator.execution.ptx_arithmetic import (
     split,
     update_of,
 )
-from fencewright.simulator.execution.values import WORD, constant
+from fencewright.simulator.execution.values import WORD, constant, flags
 from fencewright.simulator.kernels.ptx.instructions import (
     ACQUIRES,
-    NO_CLUSTERS,
     RELEASES,
     SPACES,
     async_copy,
@@ -96,8 +100,10 @@ from fencewright.simulator.kernels.ptx.instructions import (
     wait_for_copies,
 )
 from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
+from fencewright.simulator.performance.policies import ptx_policy
 from fencewright.simulator.semantics.formulas import CARRY, formula_of
 from fencewright.simulator.semantics.operands import LANE_MASKS, elements, literal, terms_of
+from fencewright.simulator.semantics.tensors import BYTES, ELEMENTS, MOST_CLUSTER, field_place
 
 Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
 """The place of an instruction, as messages and tables say it."""
@@ -148,6 +154,8 @@ class _Kernel:
         self.block = self.blocks[0]
         self.first: list[Step] = []
         self.threads = None if function.threads is None else prod(function.threads)
+        self.has_ranks = any(map(_is_of_cluster, function.instructions))
+        self.base: Register | None = None
         self.written = Counter(
             name for each in function.instructions for name in each.statement.defines
         )
@@ -158,6 +166,8 @@ class _Kernel:
         self.pointers = Pointers(function, self.variables)
         self.unknowns = Unknowns(function, self.pointers)
         self.buffers: set[str] = set()
+        given = zip(function.parameters, _parameters(function.parameters, ()), strict=True)
+        self.offsets = {each.name: found.offset for each, found in given}
 
     def program(self) -> LaneProgram:
         """The kernel's lanes."""
@@ -178,6 +188,8 @@ class _Kernel:
             instructions=tuple(self.instructions),
             blocks=_folded(self.blocks),
             variables=tuple(self.globals),
+            cluster=self.function.cluster,
+            has_ranks=self.has_ranks,
         )
 
     # Blocks
@@ -324,10 +336,36 @@ class _Kernel:
         known = literal(operand, f"b{bits}")
         if known is None:
             names, offset = terms_of(operand)
-            if len(names) != 1 or names[0] not in self.variables:
+            if len(names) != 1:
                 return None
-            known = self.address_of(names[0]) + offset
+            (name,) = names
+            if name in self.offsets:
+                return self.of_parameter(name, offset)
+            if name not in self.variables:
+                return None
+            known = self.address_of(name) + offset
+            if self.is_ranked(name):
+                return self.ranked(known)
         return self.constant(known, bits)
+
+    def of_parameter(self, name: str, offset: int) -> Register:
+        """The address of a parameter."""
+        first = self.fresh()
+        self.block.steps.append(Special(first, LaneValue.ARGUMENTS))
+        further = self.constant(self.offsets[name] + offset, 64)
+        return self.compute(function_of("add.s64"), (first, further))
+
+    def is_ranked(self, name: str) -> bool:
+        """True of a variable whose address has the rank of its CTA."""
+        return self.has_ranks and self.variables[name].space == "shared"
+
+    def ranked(self, offset: int) -> Register:
+        """An address in the shared memory of the own CTA."""
+        if self.base is None:
+            rank, self.base = self.fresh(), self.fresh()
+            self.first.append(Special(rank, LaneValue.RANK))
+            self.first.append(Compute(self.base, (rank,), _first_of_rank, "mapa"))
+        return self.compute(function_of("add.s64"), (self.base, self.constant(offset, 64)))
 
     def address_of(self, name: str) -> int:
         """The address of a variable in its state space."""
@@ -344,6 +382,11 @@ class _Kernel:
     def special(self, name: str, result: Register) -> Register:
         """A special register in one of the kernel's."""
         value = _SPECIAL[name]
+        if name in _OF_CLUSTERS:
+            compute, sources = _OF_CLUSTERS[name]
+            found = [self.fresh() for _ in sources]
+            self.block.steps += map(Special, found, sources)
+            return self.compute(compute, found, result)
         if name in LANE_MASKS:
             lane = self.fresh()
             self.block.steps.append(Special(lane, LaneValue.LANE))
@@ -359,8 +402,12 @@ class _Kernel:
         if len(names) > 1:
             self.refuse_operand(operand)
         name = "".join(names)
+        if name in self.variables and self.is_ranked(name):
+            return self.ranked(self.address_of(name) + offset), 0
         if name in self.variables:
             return self.constant(self.address_of(name) + offset, 64), 0
+        if name in self.offsets:
+            return self.of_parameter(name, offset), 0
         if not name:
             return self.constant(offset, 64), 0
         if self.function.type_of(name) is None:
@@ -383,12 +430,7 @@ class _Kernel:
     def space(self, operand: str, named: Sequence[AddressSpace]) -> MemorySpace:
         """The memory that an address is in; of a generic one where its variables are."""
         bases = self.pointers.of(operand)
-        if named:
-            if named[0] not in SPACES:
-                self.refuse(NO_CLUSTERS)
-            space = SPACES[named[0]]
-        else:
-            space = self.generic_space(bases)
+        space = SPACES[named[0]] if named else self.generic_space(bases)
         if space is MemorySpace.GLOBAL:
             self.buffers |= bases
         return space
@@ -575,6 +617,8 @@ class _Kernel:
         address, data, *_ = operands
         given = elements(data)
         self.check_vector(opcode, len(given))
+        if "async" in opcode.words:
+            self.signal_bytes(opcode, operands)
         sources = [self.value(each, opcode.width) for each in given]
         if len(sources) > 1:
             sources = [self.compute(joined([opcode.width] * len(sources)), sources)]
@@ -594,6 +638,8 @@ class _Kernel:
     def reduce(self, opcode: Opcode, operands: Sequence[str]) -> None:
         address, *data = operands
         self.update(opcode, address, data, None)
+        if "async" in opcode.words:
+            self.signal_bytes(opcode, operands)
 
     def update(
         self, opcode: Opcode, address: str, data: Sequence[str], result: Register | None
@@ -610,8 +656,6 @@ class _Kernel:
         self, opcode: Opcode, address: str, data: Sequence[Register], result: Register | None
     ) -> None:
         """A load, store or atomic, with the fences that its ordering is made of."""
-        if "async" in opcode.words:
-            self.refuse(NO_CLUSTERS)
         space = self.space(address, opcode.spaces)
         found = memory_instruction(opcode, space, self.place)
         is_global, ordering, name = space is MemorySpace.GLOBAL, opcode.ordering, opcode.name
@@ -630,13 +674,19 @@ class _Kernel:
         self.fence(fence_of(self.statement, self.place))
 
     def barrier(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        found = barrier_of(self.statement, self.place, self.threads)
+        found = barrier_of(self.statement, self.place)
         if found is None:
-            # As it is written: the barrier and the threads are among the operands.
-            text = str(self.statement).removeprefix(f"@{self.statement.guard} ")
-            reason = f"'{text}' is not executed: only barrier 0 of all threads is"
-            raise LaunchError(reason, self.place)
-        self.fence(found)
+            self.refuse("what it gives of other threads is not modelled")
+        if found.of_cluster or not found.scope:
+            self.fence(found)
+            return
+        barrier, *threads = operands or ("0",)
+        is_plain = number(barrier) == 0 and not found.arrives
+        if is_plain and (not threads or number(threads[0]) == self.threads):
+            self.fence(found)
+            return
+        given = [self.value(each, 32) for each in (barrier, *threads)]
+        self.block.steps.append(FenceStep(self.counted(found), *given))
 
     # Matrices
 
@@ -671,10 +721,9 @@ class _Kernel:
     def tensor(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """wgmma and tcgen05, whose asynchronous operations are complete at once."""
         if opcode.operation == "tcgen05 commit":
-            if "multicast::cluster" in opcode.words:
-                self.refuse(NO_CLUSTERS)
             data = (self.constant(1, 64), self.constant(0, 64))
-            self.mbarrier_step(operands[0], MemoryAccessKind.ATOMIC, data, None, mbarrier.arrive)
+            for where in self.copies(opcode, operands[1:]):
+                self.signal(operands[0], where, data, mbarrier.arrive)
         elif opcode.operation == "tcgen05 alloc":
             found = MemoryInstruction(
                 opcode.name, None, MemoryAccessKind.STORE, MemorySpace.SHARED, 4, None, self.place
@@ -693,8 +742,8 @@ class _Kernel:
         """cp.async and its companions."""
         row = opcode.known
         handler = _COPIES.get("" if row is None else row.name)
-        if handler is None or "multicast::cluster" in opcode.words:
-            self.refuse("tensor maps and clusters are not modelled")
+        if handler is None or "cp_mask" in opcode.words:
+            self.refuse("it is not modelled")
         handler(self, opcode, operands)
 
     def nothing(self, opcode: Opcode, operands: Sequence[str]) -> None:
@@ -712,29 +761,134 @@ class _Kernel:
 
     def copy_async(self, opcode: Opcode, operands: Sequence[str]) -> None:
         target, source, size, *given = operands
+        taken = None
         if len(given) > ("L2::cache_hint" in opcode.words) and number(given[0]) != number(size):
-            self.refuse("it may copy fewer bytes than it writes")
-        self.copy_bytes(target, source, async_copy(opcode, self.number(size), self.place))
+            taken = self.value(given[0], 32)
+            if self.function.type_of(given[0].lstrip("!")) == "pred":
+                zero, whole = self.constant(0, 32), self.value(size, 32)
+                taken = self.compute(function_of("selp.b32"), (zero, whole, taken))
+        found = async_copy(opcode, self.number(size), self.place)
+        self.copy_bytes(target, source, found, taken=taken)
 
     def copy_bulk(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        target, source, size, *barrier = operands
-        outwards = opcode.spaces == (AddressSpace.GLOBAL, AddressSpace.LOCAL)
-        if not outwards and (opcode.spaces not in _INWARDS or not barrier):
-            self.refuse("tensor maps and clusters are not modelled")
+        target, source, size, *others = operands
+        found = bulk_copy(opcode, self.place)
         bytes_ = self.value(size, 64)
-        self.copy_bytes(target, source, bulk_copy(opcode, self.place, outwards=outwards), bytes_)
-        if not outwards:
-            data = (bytes_,)
-            self.mbarrier_step(barrier[0], MemoryAccessKind.ATOMIC, data, None, mbarrier.complete)
+        barrier = others[0] if others and others[0].startswith("[") else ""
+        if opcode.update and found.kind is not MemoryAccessKind.REDUCTION:
+            self.refuse("updates of shared memory are not modelled")
+        if opcode.update:
+            self.copy_bytes(
+                target, source, found, bytes_, update=update_of(opcode), element=opcode.width // 8
+            )
+            return
+        for n, where in enumerate(self.copies(opcode, others[1:])):
+            self.copy_bytes(target, source, found, bytes_, where=where, is_further=n > 0)
+            if barrier:
+                self.signal(barrier, where, (bytes_,), mbarrier.complete)
+
+    def signal_bytes(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """The bytes of st.async and red.async on an mbarrier."""
+        if len(operands) < 3:
+            self.refuse("without an mbarrier it is not modelled")
+        size = self.constant(opcode.width * opcode.vector // 8, 64)
+        self.signal(operands[2], None, (size,), mbarrier.complete)
+
+    def copies(self, opcode: Opcode, operands: Sequence[str]) -> Iterator["_Peer | None"]:
+        """The CTAs that a copy or an arrival goes to; None: the one that is named."""
+        if "multicast::cluster" not in opcode.words:
+            yield None
+            return
+        mask = self.value(operands[0], 16)
+        for rank in range(MOST_CLUSTER):
+            yield _Peer(rank, self.compute(_bit(rank), (mask,)))
+
+    def at_peer(self, address: str, peer: "_Peer | None") -> Register:
+        """An address, or the same place in the shared memory of another CTA."""
+        register = self.moved(address)
+        return register if peer is None else self.compute(_at_rank(peer.rank), (register,))
+
+    def signal(
+        self, address: str, peer: "_Peer | None", data: tuple[Register, ...],
+        update: Callable[..., Values],
+    ) -> None:  # fmt: skip
+        """An operation on an mbarrier, of this CTA or of another one."""
+        if peer is None:
+            self.mbarrier_step(address, MemoryAccessKind.ATOMIC, data, None, update)
+            return
+        found = self.of_mbarrier(MemoryAccessKind.ATOMIC)
+        place = self.at_peer(address, peer)
+        step = MemoryStep(self.counted(found), place, 0, data, None, update, where=peer.is_meant)
+        self.block.steps.append(step)
 
     def copy_bytes(
-        self, target: str, source: str, found: MemoryInstruction, size: Register | None = None
-    ) -> None:
+        self, target: str, source: str, found: MemoryInstruction, size: Register | None = None, *,
+        taken: Register | None = None, where: "_Peer | None" = None, is_further: bool = False,
+        update: Callable[..., Values] | None = None, element: int = 0,
+    ) -> None:  # fmt: skip
         """A copy between global and shared memory."""
-        outwards = found.kind is MemoryAccessKind.STORE
-        self.buffers |= self.pointers.of(target if outwards else source)
-        ends = self.moved(target), self.moved(source)
-        self.block.steps.append(CopyStep(self.counted(found), *ends, size))
+        outwards = found.kind in (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION)
+        if found.space is MemorySpace.GLOBAL:
+            self.buffers |= self.pointers.of(target if outwards else source)
+        step = CopyStep(
+            self.counted(found), self.at_peer(target, where), self.moved(source), size,
+            None if where is None else where.is_meant, None, taken, update, element, is_further,
+        )  # fmt: skip
+        self.block.steps.append(step)
+
+    def copy_tensor(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """cp.async.bulk.tensor and its reduction: a box by a tensor map."""
+        if refused := [each for each in opcode.words if each.startswith(_OTHER_BOXES)]:
+            self.refuse(f".{refused[0]} is not modelled")
+        found = bulk_copy(opcode, self.place)
+        loads = found.kind is MemoryAccessKind.LOAD
+        shared, (box, *others) = (
+            (operands[0], operands[1:]) if loads else (operands[1], (operands[0], *operands[2:]))
+        )
+        map, places = box.strip("[]").split(",", 1)
+        coordinates = tuple(self.value(each, 32) for each in elements(places.strip()))
+        address, size = self.moved(f"[{map.strip()}]"), self.fresh()
+        for n, peer in enumerate(self.copies(opcode, others[1:])):
+            self.block.steps.append(
+                TensorStep(
+                    self.counted(found), address, self.at_peer(shared, peer), coordinates, size,
+                    None if peer is None else peer.is_meant,
+                    self.updates(opcode) if opcode.update else None, n > 0,
+                )
+            )  # fmt: skip
+            if loads:
+                self.signal(others[0], peer, (size,), mbarrier.complete)
+
+    def updates(self, opcode: Opcode) -> Mapping[int, Callable[..., Values]]:
+        """The update of a reduction for each type of elements that has one."""
+        found: dict[int, Callable[..., Values]] = {}
+        for type, code in ELEMENTS.items():
+            with suppress(UnsupportedError):
+                found[code] = update_of(read_opcode(f"red.global.{opcode.update}.{type}"))
+        return found
+
+    def map(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """tensormap: a field of a map, or a map from shared to global memory."""
+        if self.statement.operation == "tensormap replace":
+            self.tensor_field(opcode, operands)
+            return
+        found = bulk_copy(opcode, self.place)
+        self.copy_bytes(operands[0], operands[1], found, self.constant(BYTES, 64))
+        self.fence(fence_of(self.statement, self.place))
+
+    def tensor_field(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """tensormap.replace: a field of a map."""
+        address, *ordinal, value = operands
+        offset, size = field_place(opcode.words[3], self.number(ordinal[0]) if ordinal else 0)
+        space = self.space(address, opcode.spaces)
+        kind = MemoryAccessKind.STORE
+        policy = None if space is MemorySpace.SHARED else ptx_policy(kind, opcode.words)
+        found = MemoryInstruction(opcode.name, None, kind, space, size, policy, self.place)
+        register, first = self.address(address)
+        data = (self.value(value, 8 * size),)
+        self.block.steps.append(
+            MemoryStep(self.counted(found), register, first + offset, data, None)
+        )
 
     def number(self, operand: str) -> int:
         """A number that is written out."""
@@ -750,8 +904,6 @@ class _Kernel:
         self.mbarrier_step(operands[0], MemoryAccessKind.ATOMIC, data, None, mbarrier.arrive)
 
     def mbarrier(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        if AddressSpace.SHARED_CLUSTER in opcode.spaces:
-            self.refuse(NO_CLUSTERS)
         row = opcode.known
         handler = _MBARRIERS.get("" if row is None else row.words[1])
         if handler is None:
@@ -805,11 +957,85 @@ class _Kernel:
         result: Register | None,
         update: Callable[..., Values] | None = None,
     ) -> None:
-        name = self.statement.opcode.name
-        found = MemoryInstruction(name, None, kind, MemorySpace.SHARED, 8, None, self.place)
+        found = self.of_mbarrier(kind)
         register, offset = self.address(address)
         step = MemoryStep(self.counted(found), register, offset, data, result, update)
         self.block.steps.append(step)
+
+    def of_mbarrier(self, kind: MemoryAccessKind) -> MemoryInstruction:
+        """The access of an operation on an mbarrier."""
+        name = self.statement.opcode.name
+        return MemoryInstruction(name, None, kind, MemorySpace.SHARED, 8, None, self.place)
+
+    # Clusters
+
+    def map_address(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """mapa: the same place in the shared memory of another CTA."""
+        to, source, rank = operands
+        sources = (self.value(source, opcode.width), self.value(rank, 32))
+        self.compute(_mapped, sources, self.register(to))
+
+    def rank_of(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """getctarank: the CTA that an address is of."""
+        to, source = operands
+        self.compute(_rank_of, (self.value(source, 64),), self.register(to))
+
+    def is_in_space(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """isspacep: the state space of a generic address."""
+        to, source = operands
+        is_there = self.generic_space(self.pointers.of(source)) is SPACES[opcode.spaces[0]]
+        self.compute(constant(int(is_there), 1), (), self.register(to))
+
+
+@dataclass(frozen=True, slots=True)
+class _Peer:
+    """A CTA of the cluster that may be meant: its rank, and a register that is 1 if it is."""
+
+    rank: int
+    is_meant: Register
+
+
+_CLUSTER_NAMES = ("%cluster", "%ncluster", "%is_explicit_cluster")
+_IN_CTA = np.uint64((1 << RANK_BITS) - 1)
+
+
+def _first_of_rank(rank: Values) -> Values:
+    return rank << np.uint64(RANK_BITS)
+
+
+def _mapped(address: Values, rank: Values) -> Values:
+    return address & _IN_CTA | rank << np.uint64(RANK_BITS)
+
+
+def _rank_of(address: Values) -> Values:
+    return address >> np.uint64(RANK_BITS)
+
+
+def _at_rank(rank: int) -> Callable[..., Values]:
+    return partial(_mapped, rank=np.array(rank, dtype=np.uint64))
+
+
+def _product(x: Values, y: Values, z: Values) -> Values:
+    return x * y * z
+
+
+def _is_more_than_one(x: Values, y: Values, z: Values) -> Values:
+    return flags(_product(x, y, z) > 1)
+
+
+def _bit(number: int) -> Callable[..., Values]:
+    return split(number, 1)
+
+
+def _is_of_cluster(instruction: PtxInstruction) -> bool:
+    """True of what makes addresses of other CTAs, or tells CTAs of a cluster from each other."""
+    statement = instruction.statement
+    return (
+        statement.opcode.head in ("mapa", "getctarank")
+        or statement.operation.startswith("barrier cluster")
+        or "multicast::cluster" in statement.opcode.words
+        or any(each.startswith(_CLUSTER_NAMES) for each in statement.operands)
+    )
 
 
 class _Guards:
@@ -835,8 +1061,6 @@ _ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 _NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
     {
-        "mapa": NO_CLUSTERS,
-        "tensormap": "tensor maps are not modelled",
         "call": "calls are not modelled",
         "brx": "tables of targets are not modelled",
         "trap": "a kernel that is given up is not modelled",
@@ -849,7 +1073,12 @@ _OPERANDS: Mapping[str, tuple[int, int]] = MappingProxyType(
         **dict.fromkeys(("mov", "cvta"), (2, 2)),
         **dict.fromkeys(("ld", "ldu", "st", "red"), (2, 3)),
         "atom": (3, 5),
-        **dict.fromkeys(("cp async", "cp async bulk"), (3, 5)),
+        "cp async": (3, 5),
+        "cp async bulk": (3, 6),
+        "cp reduce async bulk": (3, 4),
+        **dict.fromkeys(("st async", "red async"), (3, 3)),
+        "mapa": (3, 3),
+        **dict.fromkeys(("getctarank", "isspacep"), (2, 2)),
         **dict.fromkeys(("mbarrier init", "mbarrier expect_tx", "mbarrier complete_tx"), (2, 2)),
         **dict.fromkeys(ARRIVALS, (2, 3)),
         **dict.fromkeys(MBARRIER_WAITS, (3, 4)),
@@ -858,10 +1087,8 @@ _OPERANDS: Mapping[str, tuple[int, int]] = MappingProxyType(
 """The least and most operands of instructions that compute nothing: some have a hint, or a
 count."""
 
-_INWARDS = (
-    (AddressSpace.LOCAL, AddressSpace.GLOBAL),
-    (AddressSpace.SHARED_CLUSTER, AddressSpace.GLOBAL),
-)
+_OTHER_BOXES = ("im2col", "tile::", "cta_group")
+"""The modes of tensor copies that are not modelled."""
 _OF_VARIABLES: Mapping[str, MemorySpace] = MappingProxyType(
     {
         "global": MemorySpace.GLOBAL,
@@ -1001,6 +1228,24 @@ def _composed(
 
 _GROUPS = (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)
 _GRIDS = (LaneValue.GRID_X, LaneValue.GRID_Y, LaneValue.GRID_Z)
+_CLUSTERS = (LaneValue.CLUSTER_X, LaneValue.CLUSTER_Y, LaneValue.CLUSTER_Z)
+_OF_CLUSTERS: Mapping[str, tuple[Callable[..., Values], tuple[LaneValue, ...]]] = MappingProxyType(
+    {
+        f"%{name}.{axis.value[-1]}": (compute, (axis, of))
+        for name, axes, compute in (
+            ("clusterid", _GROUPS, np.floor_divide),
+            ("nclusterid", _GRIDS, np.floor_divide),
+            ("cluster_ctaid", _GROUPS, np.remainder),
+        )
+        for axis, of in zip(axes, _CLUSTERS, strict=True)
+    }
+    | {
+        "%cluster_nctarank": (_product, _CLUSTERS),
+        "%is_explicit_cluster": (_is_more_than_one, _CLUSTERS),
+    }
+)
+"""Special registers that are computed from others. Source: PTX ISA, Special Registers."""
+
 _SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
     {
         f"%{name}.{axis.value[-1]}": axis
@@ -1013,12 +1258,10 @@ _SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
         for axis in axes
     }
     | {"%laneid": LaneValue.LANE, "WARP_SZ": LANES}
-    # Each CTA is a cluster of its own.
-    | {f"%clusterid.{axis.value[-1]}": axis for axis in _GROUPS}
-    | {f"%nclusterid.{axis.value[-1]}": axis for axis in _GRIDS}
-    | {f"%cluster_ctaid.{axis}": 0 for axis in "xyz"}
-    | {f"%cluster_nctaid.{axis}": 1 for axis in "xyz"}
-    | {"%cluster_ctarank": 0, "%cluster_nctarank": 1, "%is_explicit_cluster": 0, "%gridid": 0}
+    | {f"%cluster_nctaid.{axis.value[-1]}": axis for axis in _CLUSTERS}
+    | {"%cluster_ctarank": LaneValue.RANK, "%gridid": 0}
+    # Computed from others.
+    | dict.fromkeys(_OF_CLUSTERS, 0)
     | dict.fromkeys(LANE_MASKS, LaneValue.LANE)
     | dict.fromkeys(("%clock", "%clock64", "%globaltimer", "%globaltimer_lo"), LaneValue.CLOCK)
     # Nothing gives a kernel parameters beside its own: it is no cooperative launch.
@@ -1042,7 +1285,11 @@ _HANDLERS: Mapping[str, _Handler] = MappingProxyType(
         "bar": _Kernel.barrier,
         "barrier": _Kernel.barrier,
         "cp": _Kernel.copy,
+        "tensormap": _Kernel.map,
         "mbarrier": _Kernel.mbarrier,
+        "mapa": _Kernel.map_address,
+        "getctarank": _Kernel.rank_of,
+        "isspacep": _Kernel.is_in_space,
         # No kernel runs before this one or after it.
         "griddepcontrol": _Kernel.nothing,
         **dict.fromkeys(
@@ -1062,6 +1309,18 @@ _COPIES: Mapping[str, _Handler] = MappingProxyType(
         "cp async wait_all": _Kernel.wait,
         "cp async mbarrier arrive": _Kernel.arrive_for_copies,
         "cp async bulk": _Kernel.copy_bulk,
+        "cp reduce async bulk": _Kernel.copy_bulk,
+        **dict.fromkeys(
+            (
+                "cp async bulk tensor",
+                "cp async bulk tensor bulk_group",
+                "cp reduce async bulk tensor",
+            ),
+            _Kernel.copy_tensor,
+        ),
+        **dict.fromkeys(
+            ("cp async bulk prefetch", "cp async bulk prefetch tensor"), _Kernel.nothing
+        ),
         "cp async bulk commit_group": _Kernel.nothing,
         "cp async bulk wait_group": _Kernel.wait,
     }

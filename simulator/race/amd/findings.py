@@ -4,10 +4,11 @@ them."""
 from collections.abc import Iterator, Mapping
 
 from fencewright.lowering.cdna.chips import Generation
+from fencewright.simulator.execution.launch import Hang
 from fencewright.simulator.race import rules
 from fencewright.simulator.race.amd.detector import Fault, Race
 from fencewright.simulator.race.amd.facts import Operation
-from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, Site
+from fencewright.simulator.race.amd.kernels import KernelObserver, Site
 from fencewright.simulator.race.amd.rules import Path
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.race.rules import KINDS
@@ -29,13 +30,9 @@ def findings_of(observer: KernelObserver) -> Iterator[Finding]:
 
 
 def hang_finding(observer: KernelObserver, hang: Hang) -> Finding:
-    """The finding of waves that poll for ever."""
-    sites = [observer.sites[number] for number in hang.polls]
-    parts = [
-        f"{_name(observer, wave)} polls at {site.place} ({site.name})"
-        for site, wave in zip(sites, hang.polls.values(), strict=True)
-    ]
-    text = f"hang: {'; '.join(parts)}; nothing changes any more"
+    """The finding of waves that wait for ever."""
+    sites = [observer.sites[each.instruction] for each in hang.waiting]
+    text = str(Hang(hang.waiting, observer.name_of))
     lines = tuple(each.instruction.line for each in sites)
     return Finding(
         rules.Fault.HANG, text, lines[0], (rules.Fault.HANG, lines), sites[0].instruction.text

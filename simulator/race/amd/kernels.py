@@ -160,14 +160,6 @@ MOST_POLLS = 64
 """Polls of each wave that runs, with nothing else between, after which nothing ever changes."""
 
 
-class Hang(execution.LaunchError):
-    """Waves that poll for a value that never comes; ``polls``: a wave of each site that polls."""
-
-    def __init__(self, polls: Mapping[int, int]):
-        super().__init__("a loop waits for what never comes")
-        self.polls = polls
-
-
 class KernelObserver:
     """Passes the events of a launch to the detector. ``executed``: the sites that were."""
 
@@ -200,7 +192,8 @@ class KernelObserver:
         self.arguments = memory.arguments
         self.shadows: dict[object, Shadow] = {}
         self.nowhere = Shadow("private memory")
-        self.at_barrier: dict[int, set[int]] = {}
+        self.at_barrier: dict[int, dict[int, int]] = {}
+        """Of each work-group the waves that wait, and at which site."""
         self.executed: set[int] = set()
         self.of_arguments: set[int] = set()
         self.polls: dict[int, dict[int, int]] = {}
@@ -222,7 +215,7 @@ class KernelObserver:
                 case Wait(counts):
                     detector.wait(wave, counts)
                 case Barrier():
-                    self.at_barrier.setdefault(wave // self.waves, set()).add(wave)
+                    self.at_barrier.setdefault(wave // self.waves, {})[wave] = site.number
 
     def _watch(self, site: Site, waves: list[int], running: int) -> None:
         """Notice that nothing happens any more. Raises ``Hang``."""
@@ -238,7 +231,22 @@ class KernelObserver:
         if len(self.polls) >= running and all(
             sum(own.values()) > MOST_POLLS for own in self.polls.values()
         ):
-            raise Hang({at: wave for wave, own in self.polls.items() for at in own})
+            raise self._hang()
+
+    def _hang(self) -> execution.Hang:
+        waiting: dict[tuple[int, bool], list[tuple[int, int]]] = {}
+        polls = ((at, True, wave) for wave, own in self.polls.items() for at in own)
+        waits = (
+            (at, False, wave) for there in self.at_barrier.values() for wave, at in there.items()
+        )
+        for at, is_poll, wave in (*polls, *waits):
+            waiting.setdefault((at, is_poll), []).append(divmod(wave, self.waves))
+        found = [execution.Waiting(*key, tuple(waves)) for key, waves in sorted(waiting.items())]
+        return execution.Hang(found, self.name_of)
+
+    def name_of(self, number: int) -> str:
+        """An instruction, as messages say it."""
+        return f"{self.sites[number].place} ({self.sites[number].name})"
 
     def _go_on(self, wave: int) -> None:
         """A barrier is over for all that came to it when one of them goes on."""

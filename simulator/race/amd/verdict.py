@@ -21,7 +21,7 @@ from fencewright.simulator.execution.program import LaneProgram, MemoryInstructi
 from fencewright.simulator.kernels.amd.calls import with_calls
 from fencewright.simulator.kernels.amd.kernel import program_of
 from fencewright.simulator.race.amd.findings import findings_of, hang_finding
-from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, Site, sites_of
+from fencewright.simulator.race.amd.kernels import KernelObserver, Site, sites_of
 from fencewright.simulator.race.amd.rules import Access
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.race.schedules import delays
@@ -158,7 +158,7 @@ class _Trial:
                 self.program, self.launch, self.memory, observer, limit=MOST_INSTRUCTIONS,
                 with_parts=True, is_reverse=is_reverse, pauses=pauses,
             )  # fmt: skip
-        except Hang as hang:
+        except execution.Hang as hang:
             finding = hang_finding(observer, hang)
             self.findings.setdefault(finding.key, finding)
         except execution.LaunchError as stopped:

@@ -132,17 +132,6 @@ def planned(module: "Module", text: str) -> Plan:
     }  # fmt: skip
 
 
-def _array(given: Any) -> Any:
-    """An argument as the executor of waves takes it."""
-    import numpy as np
-
-    from fencewright.simulator.threads.launch import Array, array_bytes
-
-    if isinstance(given, Array):
-        return np.frombuffer(array_bytes(given), dtype=np.uint8)
-    return given
-
-
 def by_waves(text: str, name: str, launch: "Launch", after: Sequence[bytes]) -> Plan:
     """The same launch by the executor of waves, with the counters of ``fence-sim traffic``.
 
@@ -155,13 +144,15 @@ def by_waves(text: str, name: str, launch: "Launch", after: Sequence[bytes]) -> 
     from fencewright.simulator.performance.machine import machine_of
     from fencewright.simulator.performance.occupancy import occupancy
     from fencewright.simulator.performance.traffic import TrafficObserver
+    from fencewright.tools.commands.traffic import value_of
     from fencewright.tools.inputs.ptx_kernels import kernels_of_file
 
     kernels = kernels_of_file(read_ptx(text, "kernel.ptx"))
     program = next(each for each in kernels if each.name == name).read()
     assert launch.block is not None
-    arguments = tuple(map(_array, launch.arguments))
-    asked = WaveLaunch(launch.grid, launch.block, arguments, None, launch.shared)
+    arguments = tuple([value_of(each, n) for n, each in enumerate(launch.arguments)])
+    cluster = launch.cluster or (1, 1, 1)
+    asked = WaveLaunch(launch.grid, launch.block, arguments, None, launch.shared, cluster)
     memory = allocate(program, asked)
     held = occupancy(program.resources, program.target, asked.threads, asked.shared)
     shared = program.resources.shared_bytes + launch.shared

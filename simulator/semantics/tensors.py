@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from struct import pack_into, unpack_from
-from typing import Any
-
-from fencewright.simulator.threads.memory import Allocation, OutOfBounds
-from fencewright.simulator.threads.unknown import NotExecuted
 
 BYTES = 128
 MOST_DIMENSIONS = 5
 MOST_BOX = 256
 """Elements of a box in each dimension. Source: cuTensorMapEncodeTiled."""
+MOST_CLUSTER = 16
+"""Blocks of a cluster, where more than 8 need an attribute. Source: CUDA Programming Guide,
+"Compute Capabilities".
+"""
+ALIGNMENT = 128
+"""Of a box in shared memory. Source: PTX ISA, cp.async.bulk.tensor."""
 _CHUNK = 16
 """Bytes that a swizzle keeps together, and of which a box begins at a multiple."""
 ELEMENTS: Mapping[str, int] = {
@@ -39,6 +41,14 @@ _FIELDS: Mapping[str, tuple[str, int, int]] = {
     "global_stride": ("<Q", 80, 8),
 }  # fmt: skip
 """The form of each field, its first byte, and the bytes from one dimension to the next."""
+
+
+class NotExecuted(Exception):
+    """The end of a launch that cannot be executed: the missing feature, as a sentence."""
+
+
+class OutOfBounds(NotExecuted):
+    """The end of a launch at an access outside of all that it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +107,16 @@ class TensorMap:
                 pack_into(form, data, first + number * step, value)
         return bytes(data)
 
-    def refuse(self, coordinates: Sequence[int], *, is_load: bool) -> None:
+    def box_at(self, coordinates: Sequence[int], *, is_load: bool) -> tuple[Piece, ...]:
+        """The bytes of the box at some coordinates. Raises ``NotExecuted`` where there is none."""
+        if len(coordinates) != len(self.sizes):
+            raise NotExecuted(
+                f"{len(coordinates)} coordinates in a tensor of {len(self.sizes)} dimensions"
+            )
+        self._refuse(coordinates, is_load=is_load)
+        return tuple(self._pieces(coordinates))
+
+    def _refuse(self, coordinates: Sequence[int], *, is_load: bool) -> None:
         """Raise ``OutOfBounds`` for coordinates at which hardware has no such copy.
 
         Source: measured on an H200, boxes of 32-bit elements at 26 places: an illegal instruction.
@@ -115,7 +134,7 @@ class TensorMap:
                 "negative coordinate"
             )
 
-    def pieces(self, coordinates: Sequence[int]) -> Iterator[Piece]:
+    def _pieces(self, coordinates: Sequence[int]) -> Iterator[Piece]:
         """The bytes of the box at some coordinates, in their order in shared memory."""
         size = self.element_size
         row = self.box[0] * size
@@ -140,16 +159,14 @@ class TensorMap:
         return at ^ (at >> 7 & (1 << self.swizzle) - 1) << 4
 
 
-def replace_field(memory: Allocation, at: int, field: str, ordinal: int, value: Any) -> None:
-    """A field of a map changed: tensormap.replace."""
+def field_place(field: str, ordinal: int) -> tuple[int, int]:
+    """The place in a map of a field, and its bytes: tensormap.replace."""
     form, first, step = _FIELDS[field]
-    size = {"<B": 1, "<I": 4, "<Q": 8}[form]
-    memory.put(at + first + ordinal * step, size, value)
+    return first + ordinal * step, {"<B": 1, "<I": 4, "<Q": 8}[form]
 
 
-def map_at(memory: Allocation, at: int) -> TensorMap:
-    """The map at a place. Raises ``NotExecuted`` where there is none, or one of another kind."""
-    data = bytes(memory.data[at : at + BYTES])
+def map_of(data: bytes, place: str) -> TensorMap:
+    """The map in the bytes at a place. Raises ``NotExecuted`` for one of another kind, or none."""
 
     def field(name: str, ordinal: int = 0) -> int:
         form, first, step = _FIELDS[name]
@@ -159,15 +176,13 @@ def map_at(memory: Allocation, at: int) -> TensorMap:
     def dimensions(name: str, count: int) -> tuple[int, ...]:
         return tuple(field(name, number) for number in range(count))
 
-    if memory.unknown:
-        raise NotExecuted(f"the tensor map at {memory.place(at)} is not known as a whole")
     rank, element, swizzle = field("rank") + 1, field("elemtype"), field("swizzle_mode")
     if rank > MOST_DIMENSIONS or element not in _SIZES or not all(dimensions("box_dim", rank)):
-        raise NotExecuted(f"there is no tensor map at {memory.place(at)}: give it, as {FORM}")
+        raise NotExecuted(f"there is no tensor map at {place}: give it, as {FORM}")
     plain = field("interleave_layout") == 0 and swizzle in SWIZZLES.values()
     if not plain or any(each > 1 for each in dimensions("element_stride", rank)):
         raise NotExecuted(
-            f"the tensor map at {memory.place(at)} has an interleaved layout, element strides or "
+            f"the tensor map at {place} has an interleaved layout, element strides or "
             "another swizzle"
         )
     return TensorMap(
