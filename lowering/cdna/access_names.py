@@ -105,7 +105,7 @@ _NAMED_ELEMENTS: Mapping[str, tuple[str, int]] = MappingProxyType(
 
 _PATH = "(?P<path>global|flat|scratch|t?buffer|image|ds|s_scratch|s)(?:_buffer)?"
 _LOAD_OR_STORE = (
-    rf"{_PATH}_(?:load|store|read|write)(?P<pair>2|2st64)?(?:_lds)?(?P<half>_d16(?:_hi)?)?"
+    rf"{_PATH}_(?:load|store|read|write)(?P<pair>2|2st64|_2addr|_2addr_stride64)?(?:_lds)?(?P<half>_d16(?:_hi)?)?"
     r"_(?P<element>[a-z]+\d*(?:x\d+)?)(?P<upper>_d16(?:_hi)?)?(?P<transposed>_tr_b\d+)?"
 )
 _VERB = (
@@ -116,7 +116,9 @@ _ATOMIC = f"{_PATH}_atomic_{_VERB}"
 _LDS_ATOMIC = f"(?P<path>ds)_{_VERB}"
 _ELEMENT = r"(bf|[biuf])(\d+)"
 """Compiled when the first name is read: starting is to cost nothing."""
-_STRIDES: Mapping[str, int] = MappingProxyType({"": 0, "2": 1, "2st64": 64})
+_STRIDES: Mapping[str, int] = MappingProxyType(
+    {"": 0, "2": 1, "2st64": 64, "_2addr": 1, "_2addr_stride64": 64}
+)
 _LETTERS: Mapping[str, str] = MappingProxyType({"s": "i", "u": "u", "f": "f"})
 
 

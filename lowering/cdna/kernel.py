@@ -21,7 +21,7 @@ METADATA_VERSION = (1, 2)
 """The version of the metadata of code object versions 5 and 6."""
 
 
-_DEFAULT_WAVE, _SMALL_WAVE = 64, 32
+DEFAULT_WAVE, _SMALL_WAVE = 64, 32
 """Lanes of a wave, where the descriptor says nothing and where it says wavefront_size32."""
 
 USER_REGISTERS = (
@@ -201,7 +201,7 @@ def _descriptor(kernel: CdnaKernel) -> Iterable[str]:
         values[chip.split_mode.directive] = int(kernel.tgsplit)
     if chip.named_barriers is not None and kernel.named_barriers:
         values["named_barrier_count"] = chip.named_barriers.groups(kernel.named_barriers)
-    if chip.wave_size != _DEFAULT_WAVE:
+    if chip.wave_size != DEFAULT_WAVE:
         values["wavefront_size32"] = int(chip.wave_size == _SMALL_WAVE)
     yield from (f"\t\t.amdhsa_{name} {value}\n" for name, value in values.items())
     yield "\t.end_amdhsa_kernel\n"

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.sequence import is_ptx
@@ -314,7 +314,7 @@ def _shared_limit(target: str) -> int | None:
     """The shared memory that a work-group may have; None where that is not known."""
     if is_ptx(target):
         return ptx_rows.hierarchy_of(target, f"a launch on {target}").shared_block
-    return CHIPS[target].lds_bytes if target in CHIPS else None
+    return KNOWN_CHIPS[target].lds_bytes if target in KNOWN_CHIPS else None
 
 
 def _sized(size: Size) -> str:

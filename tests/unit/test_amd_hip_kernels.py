@@ -1,4 +1,7 @@
-"""HIP kernels compiled for AMD chips and executed by waves, beside the same source compiled for this machine."""
+"""HIP kernels compiled for AMD chips and executed by waves, beside the same source compiled for this machine.
+
+Waves have as many lanes there as on the chip.
+"""
 
 import ctypes
 import json
@@ -13,6 +16,7 @@ import numpy as np
 import pytest
 from campaigns import first_of
 
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
 from fencewright.simulator.threads.launch import Array, array_bytes, parse_launch
@@ -47,9 +51,9 @@ def assembly(chip: str) -> str:
 
 
 @cache
-def host() -> ctypes.CDLL:
-    """The kernels of this machine, each with a function that launches it."""
-    lines = ["#define HOST", f'#include "{HIP}"']
+def host(lanes: int) -> ctypes.CDLL:
+    """The kernels of this machine, each with a function that launches it in waves of ``lanes``."""
+    lines = ["#define HOST", f"#define LANES {lanes}", f'#include "{HIP}"']
     lines += [
         f'extern "C" void launch_{name}(const int *sizes, void **given) '
         f"{{ launch(sizes, [=] {{ call({name}, given); }}); }}"
@@ -77,7 +81,7 @@ def arguments_of(launch: str) -> list[np.ndarray | int | float]:
     return found
 
 
-def by_host(launch: str) -> list[bytes]:
+def by_host(launch: str, lanes: int = 64) -> list[bytes]:
     """The arrays after a launch on this machine."""
     asked, arguments = parse_launch(launch), arguments_of(launch)
     assert asked.block is not None
@@ -96,7 +100,7 @@ def by_host(launch: str) -> list[bytes]:
         places.append(ctypes.cast(ctypes.pointer(value), ctypes.c_void_p))  # pyright: ignore
     sizes = (ctypes.c_int * 6)(*asked.grid, *asked.block)
     given = (ctypes.c_void_p * len(places))(*places)
-    getattr(host(), f"launch_{asked.kernel}")(sizes, given)
+    getattr(host(lanes), f"launch_{asked.kernel}")(sizes, given)
     return [each.tobytes() for each in arguments if isinstance(each, np.ndarray)]
 
 
@@ -142,10 +146,10 @@ def test_there_are_forty_kernels_each_with_a_launch() -> None:
 
 
 @needs_clang
-@pytest.mark.parametrize("chip", first_of(("gfx942", "gfx90a", "gfx950")))
+@pytest.mark.parametrize("chip", first_of(("gfx1100", "gfx942", "gfx90a", "gfx950")))
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_a_kernel_computes_what_this_machine_does(name: str, chip: str) -> None:
-    expected = by_host(LAUNCHES[name])
+    expected = by_host(LAUNCHES[name], KNOWN_CHIPS[chip].wave_size)
     before = [
         each.tobytes() for each in arguments_of(LAUNCHES[name]) if isinstance(each, np.ndarray)
     ]

@@ -1,6 +1,6 @@
 """Random functions in LLVM IR, compiled for AMD chips and run lane by lane, and by this machine's CPU.
 
-All shares are 1,008 functions for gfx90a, gfx942 and gfx950, and 336 for gfx908; seeds are kept.
+All shares are 336 functions for each chip; seeds are kept.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from fencewright.simulator.kernels.amd.calls import with_calls
 from fencewright.simulator.kernels.amd.kernel import program_of
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
-CHIPS = ("gfx942", "gfx90a", "gfx950", "gfx908")
+CHIPS = ("gfx942", "gfx90a", "gfx950", "gfx908", "gfx1100")
 FUNCTIONS = 12
 """In a module."""
 

@@ -12,6 +12,7 @@ Source: MI300 ISA 12, CDNA4 ISA 12, instructions; LLVM AMDGPUUsage, AMDHSA Assem
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -265,6 +266,7 @@ _VECTOR_TERNARY: tuple[tuple[str, Ternary], ...] = (
     ("mad_u32_u24", lambda a, b, c: low(low(a, 24) * low(b, 24) + c, 32)),
     ("mad_i32_i24", ints.narrow(_PRODUCT_AND_SUM, 24, True)),
     ("sad_u8", ints.distance(8)), ("msad_u8", ints.distance(8, is_masked=True)),
+    ("xor3_b32", lambda a, b, c: a ^ b ^ c),
     ("sad_u16", ints.distance(16)), ("sad_u32", ints.distance(32)),
     ("sad_hi_u8", lambda a, b, c: low(
         (ints.distance(8)(a, b, np.zeros_like(c)) << np.uint64(16)) + c, 32)),
@@ -295,6 +297,8 @@ def _vector_integers() -> Iterator[_Entry]:
         )
         yield f"v_min3_{type}32", Row(ints.then(least, least), _THREE)
         yield f"v_max3_{type}32", Row(ints.then(most, most), _THREE)
+        yield f"v_maxmin_{type}32", Row(ints.then(most, least), _THREE)
+        yield f"v_minmax_{type}32", Row(ints.then(least, most), _THREE)
         yield f"v_med3_{type}32", Row(ints.middle(least, most), _THREE)
         wide = f"v_mad_{type}64_{type}32"
         product = ints.wide_product(type == "i")
@@ -338,6 +342,11 @@ def _halves() -> Iterator[_Entry]:
     for name, operation in (("min", np.minimum), ("max", np.maximum)):
         yield f"v_{name}_u16", Row(ints.narrow(operation, 16, False), (16, 16), 16)
         yield f"v_{name}_i16", Row(ints.ordered(operation, 16), (16, 16), 16)
+    for name, logic in (("and", _AND), ("or", _OR), ("xor", _XOR)):
+        yield f"v_{name}_b16", Row(logic, (16, 16), 16)
+    yield "v_mov_b16", Row(same, (16,), 16)
+    yield "v_not_b16", Row(ints.inverse(16), (16,), 16)
+    yield "v_cndmask_b16", Row(_selected, (16, 16, MASK), 16)
     three = (16, 16, 16)
     for type in "iu":
         least, most = (
@@ -381,6 +390,7 @@ def _vector_floats() -> Iterator[_Entry]:
         yield f"v_fmac_f{bits}", replace(fused, own=-1)
         for name, operation in (
             ("min3", ints.then(least, least, bits)), ("max3", ints.then(most, most, bits)),
+            ("maxmin", ints.then(most, least, bits)), ("minmax", ints.then(least, most, bits)),
             ("med3", ints.middle(least, most)),
         ):  # fmt: skip
             yield f"v_{name}_f{bits}", row(operation, three, keeps_half=True)
@@ -670,5 +680,24 @@ def _all() -> Iterator[_Entry]:
         yield from part()
 
 
-ROWS = _unique(_all())
+_RENAMED: Mapping[str, str] = MappingProxyType(
+    {
+        "v_ctz_i32_b32": "v_ffbl_b32", "v_clz_i32_u32": "v_ffbh_u32", "v_cls_i32": "v_ffbh_i32",
+        "s_ctz_i32_b32": "s_ff1_i32_b32", "s_ctz_i32_b64": "s_ff1_i32_b64",
+        "s_clz_i32_u32": "s_flbit_i32_b32", "s_clz_i32_u64": "s_flbit_i32_b64",
+        "s_cls_i32": "s_flbit_i32",
+        **{f"v_{name}_nc_{type}": f"v_{name}_{type}"
+            for name in ("add", "sub") for type in ("i16", "u16", "i32")},
+    }
+)  # fmt: skip
+"""Instructions that RDNA3 calls otherwise. Source: RDNA3 ISA 16."""
+
+
+def _renamed() -> Iterator[_Entry]:
+    for name, of in _RENAMED.items():
+        yield name, replace(_FIRST_ROWS[of])
+
+
+_FIRST_ROWS = _unique(_all())
+ROWS = _unique(chain(_FIRST_ROWS.items(), _renamed()))
 """The computation of each instruction, by its mnemonic without encoding."""

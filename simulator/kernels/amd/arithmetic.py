@@ -15,6 +15,7 @@ from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.operands.family import Unit
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand, Registers
+from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.execution.cdna import integers as ints
 from fencewright.simulator.execution.cdna.floats import clamped, converted, multiplied, negated
@@ -36,10 +37,10 @@ from fencewright.simulator.kernels.amd.operands import (
     SCC,
     Context,
     Operands,
+    half_of,
     names_of,
-    results_and_sources,
 )
-from fencewright.simulator.kernels.amd.registers import EXEC, VCC, Names, Part
+from fencewright.simulator.kernels.amd.registers import Names, Part
 from fencewright.simulator.kernels.amd.registers import Registers as State
 from fencewright.simulator.semantics.amd import (
     MASK,
@@ -85,7 +86,7 @@ class Arithmetic(Operands):
 
     def _computed(self, step: CodeStep, name: str, row: Row, modifiers: Modifiers) -> None:
         instruction = step.instruction
-        results, printed = results_and_sources(instruction)
+        results, printed = self.results_and_sources(instruction)
         sources = self._sources(row, results, printed, modifiers)
         if modifiers.clamp and not row.is_float:
             if row.clamped is None:
@@ -125,6 +126,9 @@ class Arithmetic(Operands):
         operands = list(printed)
         if row.own is not None:
             operands.insert(len(operands) if row.own < 0 else row.own, results[0])
+        if len(operands) + 1 == len(row.sources) and row.sources[-1] == MASK:
+            # A half of two that issue together does not print vcc.
+            operands.append(RegisterOperand(self.state.vcc))
         if len(operands) != len(row.sources):
             raise NotExecutedError(f"it has {len(operands)} sources, not {len(row.sources)}")
         sources = [
@@ -135,13 +139,15 @@ class Arithmetic(Operands):
 
     def _flag(self, step: CodeStep, results: Sequence[Operand], value: Register) -> None:
         """A condition: to scc, or as a lane mask, of some instructions to exec too."""
-        if not results:
+        to_exec = "exec_lo" in step.effects.defines
+        if not results and not to_exec:
             self.state.set(SCC, value)
             return
         mask = self.state.bits_of(value, step.instruction.mnemonic)
-        self.state.set(names_of(results[0]), mask)
-        if "exec_lo" in step.effects.defines:
-            self.state.set(EXEC, mask)
+        if results:
+            self.state.set(names_of(results[0]), mask)
+        if to_exec:
+            self.state.set(self.state.exec, mask)
 
     def _write(
         self,
@@ -160,7 +166,10 @@ class Arithmetic(Operands):
             value = state.compute(clamped(row.result), (value,), name)
         into, unused = modifiers.into, modifiers.unused
         half = modifiers.halves[-1] if len(modifiers.halves) > len(row.sources) else 0
-        if row.result == 16 and not modifiers.parts and (half or _keeps_half(row, instruction)):
+        named = half_of(results[0])
+        half = half if named is None else named
+        keeps = named is not None or half or _keeps_half(row, instruction)
+        if row.result == 16 and not modifiers.parts and keeps:
             into, unused = replace(into, first=16 * half, count=16), "UNUSED_PRESERVE"
         if into.count < 32:
             place = partial(put, into, unused)
@@ -178,7 +187,7 @@ class Arithmetic(Operands):
     def move(self, step: CodeStep, name: str) -> None:
         """A copy of registers, which is no step."""
         instruction = step.instruction
-        (result, *_), sources = results_and_sources(instruction)
+        (result, *_), sources = self.results_and_sources(instruction)
         if instruction.modifiers or len(sources) != 1:
             self.row(step, name)
         elif isinstance(sources[0], Registers):
@@ -190,7 +199,7 @@ class Arithmetic(Operands):
     def of_halves(self, step: CodeStep, name: str) -> None:
         """Two operations on halves of registers. Source: MI300 ISA 12.11, VOP3P."""
         instruction, row = step.instruction, self._row(PACKED[name])
-        results, printed = results_and_sources(instruction)
+        results, printed = self.results_and_sources(instruction)
         sources = [*printed, *(results if row.own is not None else ())]
         words = words_of(instruction.modifiers)
         is_clamped = words.pop("clamp", None) is not None
@@ -249,7 +258,7 @@ class Arithmetic(Operands):
         """A fused multiply and add of single and half precision. Source: MI300 ISA 12.11,
         V_FMA_MIX_F32."""
         instruction = step.instruction
-        results, sources = results_and_sources(instruction)
+        results, sources = self.results_and_sources(instruction)
         words = words_of(instruction.modifiers)
         halves = numbers_of(words.pop("op_sel", "[0,0,0]"))
         is_half = numbers_of(words.pop("op_sel_hi", "[0,0,0]"))
@@ -298,12 +307,13 @@ class Arithmetic(Operands):
         then."""
         meaning = MEANINGS[name].meaning
         assert isinstance(meaning, SaveExec)
-        (result,), (source,) = results_and_sources(step.instruction)
-        before = self.state.read(EXEC)
-        both = (self.operand(source, 64), before)
-        after = self.state.compute(logic_of(meaning, 64), both, name)
+        (result,), (source,) = self.results_and_sources(step.instruction)
+        before = self.state.read(self.state.exec)
+        bits = self.state.lanes
+        both = (self.operand(source, bits), before)
+        after = self.state.compute(logic_of(meaning, bits), both, name)
         self.state.set(names_of(result), after if meaning.keeps else before)
-        self.state.set(EXEC, after)
+        self.state.set(self.state.exec, after)
         self.state.set(SCC, self.state.compute(nonzero, (after,), name))
 
     def sum(self, step: CodeStep, name: str) -> None:
@@ -323,7 +333,7 @@ class Arithmetic(Operands):
         if is_scalar or not meaning.carries or step.instruction.modifiers:
             self.row(step, name)
             return
-        (result, _), sources = results_and_sources(step.instruction)
+        (result, _), sources = self.results_and_sources(step.instruction)
         both = sources[1::-1] if meaning.reverse else sources[:2]
         halves = [self._operand_part(each) for each in both]
         whole = self._whole_sum(meaning, sources[2], halves) if meaning.takes else None
@@ -347,7 +357,7 @@ class Arithmetic(Operands):
     ) -> "tuple[_LowHalf, Register] | None":
         """The sum of 64 bits that an instruction computes together with the one that gives its
         carry."""
-        low_half = self._sums.get(self.operand(carry, 64))
+        low_half = self._sums.get(self.operand(carry, self.state.lanes))
         if low_half is None or self.state.active() is not None:
             return None
         pairs = [self.state.pair(*each) for each in zip(low_half.sources, high, strict=True)]
@@ -393,7 +403,10 @@ class Arithmetic(Operands):
         result, source, lane = step.instruction.operands
         own = self.state.special(LaneValue.LANE, is_scalar=False)
         operands = [own, *(self.operand(each, 32) for each in (lane, source, result))]
-        self.state.set(names_of(result), self.state.compute(lanes.in_lane, operands, name))
+        self.state.set(
+            names_of(result),
+            self.state.compute(partial(lanes.in_lane, self.state.lanes), operands, name),
+        )
 
     def permute(self, step: CodeStep, name: str) -> None:
         """``ds_bpermute_b32``, ``ds_permute_b32`` and ``ds_swizzle_b32``."""
@@ -451,6 +464,13 @@ class Arithmetic(Operands):
             raise NotExecutedError("only moves are executed where an index chooses registers")
         result, source = instruction.operands
         index = state.compute(_low_byte, (index,), "index")
+        self.move_indexed(result, source, index, chosen)
+
+    def move_indexed(
+        self, result: Operand, source: Operand, index: Register, chosen: frozenset[str]
+    ) -> None:
+        """A move whose source or result is so many registers after the one that is named."""
+        state = self.state
         if "SRC0" in chosen:
             values = [state.read((each,)) for each in self.context.from_register(source)]
             value = state.compute(_chosen, (index, *values), "chosen register")
@@ -463,6 +483,21 @@ class Arithmetic(Operands):
             place = partial(_put_at, number)
             changed = state.compute(place, (index, value, state.read((each,))), "chosen register")
             state.write((each,), changed)
+
+    def move_relative(self, step: CodeStep, name: str) -> None:
+        """``v_movrels_b32`` and ``v_movreld_b32``: m0 is added to the number of a register."""
+        result, source = step.instruction.operands
+        index, chosen = self.state.read(("m0",)), "DST" if name == "v_movreld_b32" else "SRC0"
+        self.move_indexed(result, source, index, frozenset({chosen}))
+
+    def dot_of_bytes(self, step: CodeStep, name: str) -> None:
+        """``v_dot4_i32_iu8``, whose operands have signs where ``neg_lo`` says so."""
+        words = words_of(step.instruction.modifiers)
+        signs = numbers_of(words.pop("neg_lo", "[0,0,0]"))[:2]
+        if words or signs[0] != signs[1]:
+            raise NotExecutedError(f"'{' '.join(step.instruction.modifiers)}' is not executed")
+        row = self._row("v_dot4_i32_i8" if signs[0] else "v_dot4_u32_u8")
+        self._computed(step, name, row, NO_MODIFIERS)
 
     # The mode
 
@@ -511,7 +546,7 @@ def _without_denormals(row: Row) -> Row:
 _IMPLICIT: Mapping[str, Callable[[State], Register]] = MappingProxyType(
     {
         "scc": lambda state: state.read(SCC),
-        "vcc": lambda state: state.lanes_of(state.read(VCC)),
+        "vcc": lambda state: state.lanes_of(state.read(state.vcc)),
         "lane": lambda state: state.special(LaneValue.LANE, is_scalar=False),
     }
 )
@@ -579,6 +614,8 @@ _SPECIAL: Mapping[str, _Handler] = MappingProxyType(
             ("v_swap_b32", "v_permlane32_swap_b32", "v_permlane16_swap_b32"), Arithmetic.swap
         ),
         **dict.fromkeys(("s_setreg_imm32_b32", "s_setreg_b32"), Arithmetic.set_mode),
+        "v_dot4_i32_iu8": Arithmetic.dot_of_bytes,
+        **dict.fromkeys(("v_movrels_b32", "v_movreld_b32"), Arithmetic.move_relative),
         "s_set_gpr_idx_on": Arithmetic.begin_index, "s_set_gpr_idx_off": Arithmetic.end_index,
     }
 )  # fmt: skip

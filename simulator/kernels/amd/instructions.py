@@ -1,14 +1,18 @@
 """One instruction of AMD code as steps of a ``LaneProgram``, by its kind."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 from fencewright.lowering.cdna.caches import Caches, Effect, Visibility, maintenance_effect
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
-from fencewright.lowering.cdna.code.text import AssemblyInstruction
+from fencewright.lowering.cdna.code.operands.operands import effects_of
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, halves
 from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.simulator.execution.program import (
     CacheLevel,
     FenceInstruction,
@@ -37,6 +41,15 @@ class Translator(Arithmetic, Accesses):
 
     def translate(self, step: CodeStep) -> None:
         """One instruction that is no branch. Raises ``NotExecutedError``."""
+        parts = halves(step.instruction)
+        if len(parts) > 1:
+            effects = (effects_of(each, self.context.generation) for each in parts)
+            steps = [
+                replace(step, instruction=each, effects=found)
+                for each, found in zip(parts, effects, strict=True)
+            ]
+            self.state.together([partial(self.translate, each) for each in steps])
+            return
         effects, instruction = step.effects, step.instruction
         kind = effects.kind
         if kind in (Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY):
@@ -55,6 +68,9 @@ class Translator(Arithmetic, Accesses):
     # Instructions that order
 
     def _wait(self, instruction: AssemblyInstruction) -> None:
+        if not self.context.has_counts:
+            self._fence(_marker(instruction.text, self.context.place_of(instruction)))
+            return
         try:
             counts = wait_counts((*instruction.operands, *instruction.modifiers))
         except ValueError as problem:
@@ -82,7 +98,7 @@ class Translator(Arithmetic, Accesses):
     def _synchronise(self, instruction: AssemblyInstruction, *, is_barrier: bool) -> None:
         """Cache maintenance, or a barrier."""
         effect = Effect()
-        if not is_barrier:
+        if not is_barrier and self.context.has_counts:
             try:
                 effect = maintenance_effect(
                     self.context.chip, instruction.mnemonic, instruction.modifiers
@@ -108,6 +124,12 @@ class Translator(Arithmetic, Accesses):
 
     def _fence(self, fence: FenceInstruction) -> None:
         self.state.steps.append(FenceStep(self.number(fence)))
+
+
+def _marker(text: str, place: SourceLocation | None) -> FenceInstruction:
+    """An instruction that changes no value."""
+    nothing = frozenset[CacheLevel]()
+    return FenceInstruction(text, "", frozenset(), frozenset(), nothing, nothing, False, place)
 
 
 def _scope(effect: Effect) -> str:

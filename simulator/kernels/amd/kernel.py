@@ -1,6 +1,6 @@
 """A kernel of AMD assembly as its lanes run it, of any compiler.
 
-A wave branches as a whole, and its lanes diverge by EXEC alone. GFX9 only: waves of 64 lanes.
+A wave branches as a whole, and its lanes diverge by EXEC alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.access_names import access_name
+from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, Generation
 from fencewright.lowering.cdna.code.flow import Block, Flow, flow_of
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
@@ -49,10 +50,9 @@ from fencewright.simulator.execution.segments import reads_of, written_by
 from fencewright.simulator.execution.values import flags
 from fencewright.simulator.kernels.amd.instructions import Translator
 from fencewright.simulator.kernels.amd.modifiers import NotExecutedError
-from fencewright.simulator.kernels.amd.operands import SCC, Context
+from fencewright.simulator.kernels.amd.operands import SCC, Context, half_of, names_of
 from fencewright.simulator.kernels.amd.registers import (
     EXEC,
-    VCC,
     Registers,
     groups_of,
     is_vector,
@@ -60,6 +60,8 @@ from fencewright.simulator.kernels.amd.registers import (
 from fencewright.simulator.kernels.amd.symbols import symbols_of
 from fencewright.simulator.semantics.amd import BRANCHES
 
+_GENERATIONS = (Generation.GFX908, Generation.GFX90A, Generation.GFX942, Generation.GFX1100)
+_EXECUTED = tuple(name for name, chip in KNOWN_CHIPS.items() if chip.generation in _GENERATIONS)
 Places = Callable[[AssemblyInstruction], SourceLocation | None]
 
 
@@ -79,10 +81,10 @@ def program_of(
     def of_line(instruction: AssemblyInstruction) -> SourceLocation:
         return SourceLocation(function.file, instruction.line)
 
-    known = [name for name, chip in CHIPS.items() if chip.wave_size == LANES]
-    if function.chip not in known:
+    if function.chip not in _EXECUTED:
         raise LaunchError(
-            f"{function.name} is for {function.chip}: kernels of {', '.join(known)} are executed"
+            f"{function.name} is for {function.chip or 'no chip'}: kernels of "
+            f"{', '.join(_EXECUTED)} are executed"
         )
     return _Reader(function, l2_per_agent, place_of or of_line, variables).read()
 
@@ -116,7 +118,9 @@ class _Reader:
         self.descriptor = function.descriptor
         self.place_of = place_of
         self.flow: Flow = flow_of(function)
-        self.chip = CHIPS[function.chip]
+        self.chip = KNOWN_CHIPS[function.chip]
+        is_small = self.descriptor.get("wavefront_size32", int(self.chip.wave_size < LANES))
+        self.lanes = LANES // 2 if is_small else LANES
         self.reached = postorder([0], lambda n: self.flow.blocks[n].successors)[::-1]
         steps = [step for n in self.reached for step in self.flow.blocks[n].steps]
         names = {name for each in steps for name in (*each.effects.defines, *each.effects.uses)}
@@ -125,10 +129,12 @@ class _Reader:
         self.indexed = _indexed(self.flow, self.reached, vectors)
         self.masks = any("exec_lo" in step.effects.defines for step in steps)
         self.live = self._live()
-        self.state = Registers(groups_of(_operands(steps)), self.masks)
+        self.state = Registers(groups_of(_operands(steps)), self.masks, self.lanes)
         split = self.chip.split_mode
         context = Context(
             chip=self.chip.name,
+            generation=self.chip.generation,
+            has_counts=self.chip.name in CHIPS,
             tgsplit=split is not None and bool(self.descriptor.get(split.directive)),
             l2_per_agent=l2_per_agent,
             private=self._private(steps),
@@ -153,7 +159,7 @@ class _Reader:
         return LaneProgram(
             name=self.function.name,
             target=self.chip.name,
-            lanes=LANES,
+            lanes=self.lanes,
             registers=self.state.count,
             parameters=tuple(map(_parameter, self.function.arguments)),
             resources=self._resources(),
@@ -193,9 +199,19 @@ class _Reader:
         old values."""
         if step.instruction.line in self.indexed:
             return ()
+        halves = {
+            name
+            for each in step.instruction.operands
+            if half_of(each) is not None
+            for name in names_of(each)
+        }
+        if step.effects.kind is Kind.LOAD:
+            loaded = access_name(step.instruction.mnemonic)
+            halves.update(step.effects.defines if loaded and loaded.is_half else ())
+        defines = set(step.effects.defines) - halves
         if not self.masks or "exec_lo" not in step.effects.uses:
-            return step.effects.defines
-        return (name for name in step.effects.defines if not is_vector(name))
+            return defines
+        return (name for name in defines if not is_vector(name))
 
     def _private(self, steps: Sequence[CodeStep]) -> frozenset[str]:
         """The registers that have nothing but words of the resource of private memory.
@@ -315,7 +331,8 @@ class _Reader:
         if last is not None and kind is Kind.BRANCH and len(targets) == 2:
             branch = BRANCHES.get(last.instruction.mnemonic)
             if branch is not None:
-                value = self.state.read(_REGISTERS[branch.register])
+                registers = {"scc": SCC, "vcc": self.state.vcc, "exec": self.state.exec}
+                value = self.state.read(registers[branch.register])
                 taken = _is_zero if branch.unless else _is_set
                 condition = self.state.compute(taken, (value,), last.instruction.mnemonic)
                 yes, no = targets
@@ -334,8 +351,6 @@ def _is_zero(value: Values) -> Values:
 def _is_set(value: Values) -> Values:
     return flags(value != 0)
 
-
-_REGISTERS: Mapping[str, tuple[str, ...]] = {"scc": SCC, "vcc": VCC, "exec": EXEC}
 
 _COPIES = frozenset({"s_mov_b32", "s_mov_b64", "s_add_u32", "s_addc_u32"})
 """The instructions that move a resource, and move it on to the part of a wave."""
@@ -372,7 +387,7 @@ def _indexed(flow: Flow, blocks: Iterable[int], vectors: int) -> Mapping[int, tu
             mnemonic = step.instruction.mnemonic
             if mnemonic in _INDEXING:
                 is_on = mnemonic != "s_set_gpr_idx_off"
-            elif is_on:
+            elif is_on or mnemonic.startswith("v_movrel"):
                 defined = {*step.effects.defines, *step.effects.uses}
                 first = [int(name[1:]) for name in defined if is_vector(name)]
                 names = [f"v{n}" for n in range(min(first, default=vectors), vectors)]

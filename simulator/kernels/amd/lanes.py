@@ -31,9 +31,9 @@ def one_lane(active: LaneFlags, value: Values, lane: Values) -> Values:
     return np.take_along_axis(value, (lane[:, :1] & most).astype(np.int64), axis=1)
 
 
-def in_lane(own: Values, lane: Values, value: Values, old: Values) -> Values:
-    """The value in one lane, else the old one."""
-    return np.where(own == lane & np.uint64(63), value, old)
+def in_lane(size: int, own: Values, lane: Values, value: Values, old: Values) -> Values:
+    """The value in one lane of a wave of ``size``, else the old one."""
+    return np.where(own == lane & np.uint64(size - 1), value, old)
 
 
 def gathered(
@@ -64,7 +64,7 @@ def from_lanes(
 ) -> Values:
     """Each lane's value from a fixed lane; of one that is not active 0."""
     given = np.where(_chosen(active, lanes), value, np.uint64(0))
-    return given[:, sources]
+    return given[:, sources[: given.shape[1]]]
 
 
 def exchanged(size: int, is_first: bool, active: LaneFlags, a: Values, b: Values) -> Values:

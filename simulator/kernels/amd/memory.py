@@ -39,7 +39,6 @@ from fencewright.simulator.kernels.amd.operands import (
     Context,
     Operands,
     names_of,
-    results_and_sources,
 )
 from fencewright.simulator.kernels.amd.registers import Names
 from fencewright.simulator.kernels.amd.registers import Registers as State
@@ -109,7 +108,8 @@ class Accesses(Operands):
         """One load, store, atomic, or load to LDS. Raises ``NotExecutedError``."""
         instruction, space = step.instruction, _SPACES[step.effects.space]
         name = _name_of(instruction)
-        form = _FORMS.get(name.path, _no_form)(instruction, step.effects.kind)
+        parts = self.results_and_sources(instruction)
+        form = _FORMS.get(name.path, _no_form)(instruction, step.effects.kind, parts)
         if form.resource is not None and self.context.private.issuperset(form.resource):
             space = MemorySpace.PRIVATE
         width = name.bits // 8
@@ -154,7 +154,7 @@ class Accesses(Operands):
         passes: str,
     ) -> int:
         context, policy = self.context, None
-        if space is not MemorySpace.SHARED:
+        if space is not MemorySpace.SHARED and context.has_counts:
             words = [each for each in instruction.modifiers if each != "lds"]
             try:
                 policy = cdna_policy(
@@ -162,7 +162,8 @@ class Accesses(Operands):
                 )
             except UnsupportedError as problem:
                 raise NotExecutedError(str(problem)) from problem
-        model = f"{instruction.mnemonic}{passes}" if space in _WITH_MODEL else None
+        has_model = space in _WITH_MODEL and context.has_counts
+        model = f"{instruction.mnemonic}{passes}" if has_model else None
         if model is not None and not _is_modelled(model, context.chip):
             model = None
         place = context.place_of(instruction)
@@ -295,8 +296,12 @@ def _offsets(instruction: AssemblyInstruction, name: AccessName) -> tuple[tuple[
 # Operands of accesses by their paths
 
 
-def _results(instruction: AssemblyInstruction) -> tuple[Names | None, list[Operand]]:
-    results, others = results_and_sources(instruction)
+_Parts = tuple[tuple[Operand, ...], tuple[Operand, ...]]
+"""The operands that an instruction defines, and the others."""
+
+
+def _results(parts: _Parts) -> tuple[Names | None, list[Operand]]:
+    results, others = parts
     return (names_of(results[0]) if results else None), list(others)
 
 
@@ -304,9 +309,9 @@ def _register(operand: Operand) -> Names | None:
     return None if operand == "off" else names_of(operand)
 
 
-def _vector(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+def _vector(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:
     """``global`` and ``scratch``: address, data, scalar base."""
-    result, operands = _results(instruction)
+    result, operands = _results(parts)
     if kind is Kind.COPY:
         result, operands = None, list(instruction.operands)
     last = operands.pop()
@@ -314,20 +319,20 @@ def _vector(instruction: AssemblyInstruction, kind: Kind) -> _Form:
     return _Form(result, _register(address), tuple(data), None if last == "off" else last)
 
 
-def _flat(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+def _flat(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:
     """Address and data."""
-    result, (address, *data) = _results(instruction)
+    result, (address, *data) = _results(parts)
     return _Form(result, _register(address), tuple(data))
 
 
-def _lds(instruction: AssemblyInstruction, kind: Kind) -> _Form:
-    result, (address, *data) = _results(instruction)
+def _lds(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:
+    result, (address, *data) = _results(parts)
     return _Form(result, names_of(address), tuple(data))
 
 
-def _scalar(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+def _scalar(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:
     """A base or a resource, and an offset."""
-    result, (base, offset) = _results(instruction)
+    result, (base, offset) = _results(parts)
     if kind is not Kind.LOAD:
         raise NotExecutedError("scalar memory is only loaded from")
     names = names_of(base)
@@ -336,13 +341,13 @@ def _scalar(instruction: AssemblyInstruction, kind: Kind) -> _Form:
     return _Form(result, names, (), None if isinstance(offset, int) else offset)
 
 
-def _buffer(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+def _buffer(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:
     """Data or result, address, resource, scalar offset; of a load to LDS without the first."""
     words = words_of(instruction.modifiers)
     if not words.keys() <= _BUFFER_WORDS:
         raise NotExecutedError(f"'{' '.join(instruction.modifiers)}' is not executed")
     *data, address, resource, scalar = instruction.operands
-    result, _ = _results(instruction)
+    result, _ = _results(parts)
     held = tuple(data) if kind in (Kind.STORE, Kind.RMW) else ()
     names = _register(address) if words.keys() & {"offen", "idxen"} else None
     index, own = None, names
@@ -354,11 +359,11 @@ def _buffer(instruction: AssemblyInstruction, kind: Kind) -> _Form:
 _BUFFER_WORDS = frozenset({"offen", "idxen", "offset", "sc0", "sc1", "nt", "glc", "slc", "lds"})
 
 
-def _no_form(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+def _no_form(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:
     raise NotExecutedError("its operands are not known here")
 
 
-_FORMS: Mapping[Path, Callable[[AssemblyInstruction, Kind], _Form]] = MappingProxyType(
+_FORMS: Mapping[Path, Callable[[AssemblyInstruction, Kind, _Parts], _Form]] = MappingProxyType(
     {
         Path.FLAT: _flat, Path.GLOBAL: _vector, Path.SCRATCH: _vector, Path.LDS: _lds,
         Path.SCALAR: _scalar, Path.BUFFER: _buffer,

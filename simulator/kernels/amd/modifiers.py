@@ -171,8 +171,8 @@ def _has_source(
     control: DppControl, active: LaneFlags, lanes: Values | None
 ) -> tuple[LaneFlags, Sequence[int]]:
     chosen = active if lanes is None else active & (lanes != 0)
-    sources = np.array(control.sources)
-    return (sources >= 0) & chosen[:, sources], control.sources
+    sources = control.sources[: active.shape[1]]
+    return (np.array(sources) >= 0) & chosen[:, sources], sources
 
 
 def taken(
@@ -185,4 +185,5 @@ def taken(
 
 def written(control: DppControl, active: LaneFlags, lanes: Values | None = None) -> Values:
     has_source, _ = _has_source(control, active, lanes)
-    return ((has_source | control.zeros) & np.array(control.enabled)).astype(np.uint64)
+    enabled = np.array(control.enabled[: active.shape[1]])
+    return ((has_source | control.zeros) & enabled).astype(np.uint64)

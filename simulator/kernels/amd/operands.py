@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
+from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.operands import family_of, results_of
 from fencewright.lowering.cdna.code.text import (
     AssemblyInstruction,
@@ -39,14 +40,16 @@ class Context:
     """The facts of one kernel on which its instructions depend beside their registers.
 
     ``vectors``: the number of vector registers. ``private``: the registers of the resource of
-    private memory. ``place_of``: where an instruction of the text comes from. ``keeps_denormals``
-    changes where an instruction says so.
+    private memory. ``has_counts``: the performance model has the chip. ``place_of``: where an
+    instruction of the text comes from. ``keeps_denormals`` changes where an instruction says so.
     """
 
     chip: str
+    generation: Generation
     tgsplit: bool
     l2_per_agent: L2PerAgent | None
     private: frozenset[str]
+    has_counts: bool
     keeps_denormals: bool
     symbols: Symbols
     vectors: int
@@ -59,19 +62,22 @@ class Context:
 
 
 def names_of(operand: Operand) -> Names:
-    """The registers of an operand. Raises ``NotExecutedError``."""
+    """The registers of an operand, of ``null`` none. Raises ``NotExecutedError``."""
+    if operand == "null":
+        return ()
+    if half_of(operand) is not None:
+        assert isinstance(operand, ModifiedRegisters)
+        return operand.names
     if not isinstance(operand, Registers):
         raise NotExecutedError(f"'{operand}' is no register")
     return operand.names
 
 
-def results_and_sources(
-    instruction: AssemblyInstruction,
-) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-    """The operands that an instruction defines, and the others."""
-    row = family_of(instruction.mnemonic)
-    count = 0 if row is None else results_of(row, instruction.modifiers)
-    return instruction.operands[:count], instruction.operands[count:]
+def half_of(operand: Operand) -> int | None:
+    """The half of a register that an operand is: 0 or 1; None of any other."""
+    if not isinstance(operand, ModifiedRegisters) or not _HALF.fullmatch(operand.text):
+        return None
+    return int(operand.text.endswith("h"))
 
 
 class Operands:
@@ -79,6 +85,14 @@ class Operands:
 
     def __init__(self, context: Context, state: State) -> None:
         self.context, self.state = context, state
+
+    def results_and_sources(
+        self, instruction: AssemblyInstruction
+    ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+        """The operands that an instruction defines, and the others."""
+        row = family_of(instruction.mnemonic, self.context.generation)
+        count = 0 if row is None else results_of(row, instruction.modifiers)
+        return instruction.operands[:count], instruction.operands[count:]
 
     def operand(self, operand: Operand, bits: int, is_float: bool = False) -> Register:
         """The value of an operand that is read as ``bits``."""
@@ -90,10 +104,12 @@ class Operands:
         """The value of the source ``place`` of an instruction. Raises ``NotExecutedError``."""
         state = self.state
         if bits == MASK:
-            return state.lanes_of(self.operand(operand, 64))
+            return state.lanes_of(self.operand(operand, state.lanes))
         if isinstance(operand, int):
             value = _constant(operand, bits, is_float) & (1 << max(bits, 32)) - 1
             return state.constant(value >> 16 * _half(modifiers, place), max(bits, 32))
+        if operand == "null":
+            return state.constant(0, max(bits, 32))
         if isinstance(operand, str):
             if _FLOAT.fullmatch(operand) is None:
                 return state.unknown(f"'{operand}'")
@@ -125,11 +141,11 @@ class Operands:
             return self.state.compute(take, (value,), "part")
         if bits != 16:
             return value
-        half = Part(16 * _half(modifiers, place), 16)
+        half = Part(16 * (_half(modifiers, place) or text.rstrip("|").endswith(".h")), 16)
         return self.state.compute(partial(part_of, half, False), (value,), "half")
 
     def _with_sign(self, value: Register, bits: int, is_float: bool, text: str) -> Register:
-        if text.startswith("sext("):
+        if text.startswith("sext(") or _HALF.fullmatch(text):
             return value
         if not is_float or not _SIGN.fullmatch(text):
             raise NotExecutedError(f"'{text}' is no whole register")
@@ -151,7 +167,8 @@ def _half(modifiers: Modifiers, place: int) -> int:
     return modifiers.halves[place] if place < len(modifiers.halves) else 0
 
 
-_SIGN = re.compile(r"-?\|?[vas](\d+|\[\d+:\d+\])\|?|-?\|?vcc\|?")
+_SIGN = re.compile(r"-?\|?([vas](\d+(\.[lh])?|\[\d+:\d+\])|vcc(_lo|_hi)?)\|?")
+_HALF = re.compile(r"[va]\d+\.[lh]")
 _INLINE = range(-16, 65)
 
 

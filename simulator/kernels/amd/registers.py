@@ -55,8 +55,11 @@ class Part:
 class Registers:
     """The state within one block; ``count`` and ``scalars`` are those of the whole program."""
 
-    def __init__(self, groups: Mapping[str, Names], masks: bool) -> None:
+    def __init__(self, groups: Mapping[str, Names], masks: bool, lanes: int) -> None:
         self._groups = groups
+        self.lanes = lanes
+        """Lanes of a wave, and bits of a mask."""
+        self.exec, self.vcc = EXEC[: lanes // 32], VCC[: lanes // 32]
         self._masks = masks
         self._canonical: dict[Names, Register] = {}
         self.count = 0
@@ -76,7 +79,7 @@ class Registers:
                 self._parts[name] = Part(self._kept(group), group.index(name), len(group))
         if is_entry or not self._masks:
             self._full = self.special(LaneValue.ACTIVE, is_scalar=True)
-            self.set(EXEC, self._full)
+            self.set(self.exec, self._full)
 
     def forget(self) -> None:
         """Masks of lanes are computed anew: after a barrier that is less work than to keep them."""
@@ -204,6 +207,8 @@ class Registers:
 
     def write(self, names: Names, register: Register) -> None:
         """The registers that an instruction writes: of vectors only the lanes that EXEC has."""
+        if not names:
+            return
         lanes = self.active() if is_vector(names[0]) else None
         if lanes is not None and any(name in self._parts for name in names):
             result = self.new(is_scalar=False)
@@ -222,12 +227,12 @@ class Registers:
 
     def active(self) -> Register | None:
         """The lanes that EXEC has, as a predicate; None: all that the wave has."""
-        whole = self.read(EXEC)
+        whole = self.read(self.exec)
         return None if whole == self._full else self.lanes_of(whole)
 
     def lanes_of(self, bits: Register) -> Register:
         """A lane mask as a predicate of each lane."""
-        compared = self._known.get(("compared", bits, self.read(EXEC)))
+        compared = self._known.get(("compared", bits, self.read(self.exec)))
         if compared is not None:
             return compared
         lane = self.special(LaneValue.LANE, is_scalar=False)
@@ -237,13 +242,24 @@ class Registers:
 
     def bits_of(self, lanes: Register, text: str) -> Register:
         """A predicate as a lane mask, with the bits of the lanes that EXEC has."""
-        whole = self.read(EXEC)
+        whole = self.read(self.exec)
         found = self.across(_bits, (lanes,), text)
         if whole != self._full:
             found = self.compute(np.bitwise_and, (found, whole), text)
         # In the lanes that are active now the predicate is the mask, as long as those are.
         self._known["compared", found, whole] = lanes
         return found
+
+    def together(self, actions: Iterable[Callable[[], None]]) -> None:
+        """Instructions that all read before any of them writes."""
+        before, written = dict(self._parts), dict[str, Part]()
+        for each in actions:
+            self._parts = dict(before)
+            each()
+            written |= {
+                name: part for name, part in self._parts.items() if before.get(name) != part
+            }
+        self._parts = before | written
 
     # Between blocks
 

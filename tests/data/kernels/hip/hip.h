@@ -2,7 +2,9 @@
 // tests, where the threads of a work-group are coroutines and its waves have 64 lanes. No ROCm is needed.
 #pragma once
 #include <stdint.h>
+#ifndef LANES
 #define LANES 64
+#endif
 typedef unsigned long long u64;
 template <class T> struct Four { T x, y, z, w; };
 typedef Four<float> __attribute__((aligned(16))) float4;
@@ -85,7 +87,7 @@ template <class T> static T from_lane(T value, int lane) {
   u64 bits = 0;
   __builtin_memcpy(&bits, &value, sizeof(T)), slots[now] = bits;
   meet(*fibers[now].wave);
-  bits = slots[now / LANES * LANES + lane];
+  bits = slots[now / LANES * LANES + (lane & (LANES - 1))];
   meet(*fibers[now].wave);
   __builtin_memcpy(&value, &bits, sizeof(T));
   return value;
