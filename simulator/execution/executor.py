@@ -825,7 +825,13 @@ class _Run:
     def tensor(self, step: TensorStep) -> None:
         """A box of a tensor; its pieces in global memory are told as lanes."""
         execution, instruction = self.execution, self._instruction(step.instruction)
-        for register in (step.map, step.shared, step.where, *step.coordinates):
+        for register in (
+            step.map,
+            step.shared,
+            step.where,
+            *step.coordinates,
+            *(step.offsets or ()),
+        ):
             self.need(register, f"'{instruction.text}'", instruction.place)
         active = self.active
         if step.where is not None:
@@ -833,6 +839,7 @@ class _Run:
         maps = self.full(self.read(step.map)).view(np.int64)
         shared = self.full(self.read(step.shared)).view(np.int64)
         places = [signed(self.full(self.read(each)), 32) for each in step.coordinates]
+        further = [self.full(self.read(each)) for each in step.offsets or ()]
         size = np.zeros(active.shape, dtype=np.uint64)
         located = self._locate(instruction, MemorySpace.GLOBAL, maps, active, tensors.BYTES)
         execution.stored = True
@@ -844,6 +851,7 @@ class _Run:
                 pieces = found.box_at(
                     [int(each[lane]) for each in places],
                     is_load=instruction.kind is MemoryAccessKind.LOAD,
+                    offsets=None if step.offsets is None else [int(each[lane]) for each in further],
                 )
                 if step.updates is not None and found.element not in step.updates:
                     raise tensors.NotExecuted("a reduction of elements that have none")

@@ -268,13 +268,14 @@ class TensorStep:
     """A box between a tensor and shared memory, by each active lane.
 
     ``map``: the address of the tensor map. ``result`` has the bytes of a box. ``updates``: of a
-    reduction, by the type of elements. Else as ``CopyStep``.
+    reduction, by the type of elements. ``offsets``: of mode im2col. Else as ``CopyStep``.
     """
 
     instruction: int
     map: Register
     shared: Register
     coordinates: tuple[Register, ...]
+    offsets: tuple[Register, ...] | None
     result: Register
     where: Register | None = None
     updates: Mapping[int, Callable[..., Values]] | None = None

@@ -227,7 +227,7 @@ def reads_of(step: Step) -> tuple[Register, ...]:
             return (step.target, step.source, *(each for each in more if each is not None))
         case TensorStep():
             more = () if step.where is None else (step.where,)
-            return (step.map, step.shared, *step.coordinates, *more)
+            return (step.map, step.shared, *step.coordinates, *(step.offsets or ()), *more)
         case FenceStep():
             return tuple(each for each in (step.barrier, step.threads) if each is not None)
         case Unknown() | Special() | Argument():

@@ -1,10 +1,10 @@
 """Operands of PTX as they are written: constants, vectors, addresses, special registers."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from fencewright.lowering.ptx.code.statements import element_of, number
+from fencewright.lowering.ptx.code.statements import Opcode, element_of, number
 from fencewright.simulator.semantics.floats import FORMATS, convert, from_float
 from fencewright.simulator.semantics.term import Term, low
 
@@ -62,3 +62,12 @@ LANE_MASKS: Mapping[str, Callable[[Term], Term]] = MappingProxyType(
     }
 )
 """Special registers of the number of the lane. Source: PTX ISA, %lanemask_eq."""
+
+
+def offsets_of(opcode: Opcode, operands: Sequence[str], dimensions: int) -> Sequence[str] | None:
+    """The offsets of a tensor copy in mode im2col, after its coordinates; None in another mode."""
+    if "im2col_no_offs" in opcode.words:
+        return ("0",) * (dimensions - 2)
+    if "im2col" not in opcode.words:
+        return None
+    return next((elements(each) for each in operands if each.startswith("{")), ())

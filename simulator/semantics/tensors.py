@@ -5,7 +5,7 @@ is of this executor. Dimension 0 is the one whose elements are adjacent.
 Source: PTX ISA, "Tensors"; tensormap.replace; CUDA Driver API, cuTensorMapEncodeTiled.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from struct import pack_into, unpack_from
@@ -14,6 +14,10 @@ BYTES = 128
 MOST_DIMENSIONS = 5
 MOST_BOX = 256
 """Elements of a box in each dimension. Source: cuTensorMapEncodeTiled."""
+MOST_PIXELS = 1024
+"""Pixels of a column. Source: cuTensorMapEncodeIm2col."""
+CORNERS: Mapping[int, int] = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}
+"""By dimensions: corners are from minus this up to below it. Source: PTX ISA, 5.5.4.1."""
 MOST_CLUSTER = 16
 """Blocks of a cluster, where more than 8 need an attribute. Source: CUDA Programming Guide,
 "Compute Capabilities".
@@ -32,13 +36,17 @@ _SIZES = {
 }  # fmt: skip
 SWIZZLES: Mapping[str, int] = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
 """Swizzles. Source: tensormap.replace, ``swizzle_mode``."""
+OTHER_BOXES = ("im2col::", "tile::", "cta_group")
+"""The modes of tensor copies that are not executed."""
 FORM = "tensormap(f16[64, 128], [16, 64], 128B)"
+FORM_OF_PIXELS = "tensormap(f16[2, 16, 16, 64], im2col([-1, -1], [-1, -1], 64, 128))"
 
 _FIELDS: Mapping[str, tuple[str, int, int]] = {
     "global_address": ("<Q", 0, 8), "elemtype": ("<B", 8, 1), "rank": ("<B", 9, 1),
     "swizzle_mode": ("<B", 10, 1), "interleave_layout": ("<B", 11, 1), "fill_mode": ("<B", 12, 1),
     "global_dim": ("<I", 16, 4), "box_dim": ("<I", 36, 4), "element_stride": ("<I", 56, 4),
-    "global_stride": ("<Q", 80, 8),
+    "global_stride": ("<Q", 80, 8), "mode": ("<B", 13, 1), "lower_corner": ("<h", 112, 2),
+    "upper_corner": ("<h", 118, 2),
 }  # fmt: skip
 """The form of each field, its first byte, and the bytes from one dimension to the next."""
 
@@ -70,6 +78,8 @@ class TensorMap:
     """A tensor in global memory, and the box that an access moves.
 
     ``sizes``, ``box``: elements, dimension 0 first. ``strides``: bytes, of each dimension from 1.
+    ``corners``: of mode im2col, the lower and the upper corner of the bounding box from dimension
+    1; the box is then channels and pixels.
     """
 
     address: int
@@ -78,6 +88,7 @@ class TensorMap:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int = 0
+    corners: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     @property
     def element_size(self) -> int:
@@ -101,20 +112,66 @@ class TensorMap:
             "global_dim": self.sizes, "box_dim": self.box, "global_stride": self.strides,
             "element_stride": (1,) * len(self.sizes),
         }  # fmt: skip
+        if self.corners is not None:
+            fields |= {"mode": (1,)}
+            fields |= zip(("lower_corner", "upper_corner"), self.corners, strict=True)
         for name, values in fields.items():
             form, first, step = _FIELDS[name]
             for number, value in enumerate(values):
                 pack_into(form, data, first + number * step, value)
         return bytes(data)
 
-    def box_at(self, coordinates: Sequence[int], *, is_load: bool) -> tuple[Piece, ...]:
-        """The bytes of the box at some coordinates. Raises ``NotExecuted`` where there is none."""
+    def box_at(
+        self, coordinates: Sequence[int], *, is_load: bool, offsets: Sequence[int] | None = None
+    ) -> tuple[Piece, ...]:
+        """The bytes of the box at some coordinates; ``offsets``: of mode im2col.
+
+        Raises ``NotExecuted`` where there is no such box.
+        """
+        if (offsets is None) != (self.corners is None):
+            raise NotExecuted("its mode, tile or im2col, is not that of its tensor map")
         if len(coordinates) != len(self.sizes):
             raise NotExecuted(
                 f"{len(coordinates)} coordinates in a tensor of {len(self.sizes)} dimensions"
             )
         self._refuse(coordinates, is_load=is_load)
-        return tuple(self._pieces(coordinates))
+        rows = self._rows(coordinates) if offsets is None else self._pixels(coordinates, offsets)
+        return tuple(self._pieces(coordinates[0], rows))
+
+    def _rows(self, coordinates: Sequence[int]) -> Iterator[Sequence[int]]:
+        """The coordinates from dimension 1 of the rows of a tile."""
+        for others in product(*map(range, reversed(self.box[1:]))):
+            yield [at + by for at, by in zip(coordinates[1:], reversed(others), strict=True)]
+
+    def _pixels(
+        self, coordinates: Sequence[int], offsets: Sequence[int]
+    ) -> Iterator[Sequence[int]]:
+        """The coordinates from dimension 1 of the pixels of a column, in their order.
+
+        The base goes through the bounding box of each image, the offsets are added to it. Source:
+        PTX ISA, 5.5.4, im2col mode.
+        """
+        assert self.corners is not None
+        lower, sizes = self.corners[0], self.sizes[1:-1]
+        upper = [of - 1 + by for of, by in zip(sizes, self.corners[1], strict=True)]
+        base, image = list(coordinates[1:-1]), coordinates[-1]
+        if len(offsets) != len(base):
+            raise NotExecuted(f"{len(offsets)} offsets in {len(base)} dimensions of pixels")
+        for at, low, high in zip(base, lower, upper, strict=True):
+            if not low <= at <= high:
+                raise OutOfBounds(
+                    f"out of bounds: the base of a filter is at {at}, its bounding box is from "
+                    f"{low} to {high}"
+                )
+        for _ in range(self.box[1]):
+            yield [*(at + by for at, by in zip(base, offsets, strict=True)), image]
+            for dimension, high in enumerate(upper):
+                base[dimension] += 1
+                if base[dimension] <= high:
+                    break
+                base[dimension] = lower[dimension]
+            else:
+                image += 1
 
     def _refuse(self, coordinates: Sequence[int], *, is_load: bool) -> None:
         """Raise ``OutOfBounds`` for coordinates at which hardware has no such copy.
@@ -127,23 +184,20 @@ class TensorMap:
                 f"unaligned: a box begins at byte {begin} of a row of its tensor: give a first "
                 f"coordinate that makes it a multiple of {_CHUNK}"
             )
-        if not is_load and min(coordinates) < 0:
+        if not is_load and self.corners is None and min(coordinates) < 0:
             given = ", ".join(map(str, coordinates))
             raise OutOfBounds(
                 f"out of bounds: a box is stored at ({given}): stores and reductions take no "
                 "negative coordinate"
             )
 
-    def _pieces(self, coordinates: Sequence[int]) -> Iterator[Piece]:
-        """The bytes of the box at some coordinates, in their order in shared memory."""
+    def _pieces(self, column: int, rows: Iterable[Sequence[int]]) -> Iterator[Piece]:
+        """The bytes of rows from a column on, in their order in shared memory."""
         size = self.element_size
         row = self.box[0] * size
         step = min(row, _CHUNK) if self.swizzle else row
-        first, last = -coordinates[0] * size, (self.sizes[0] - coordinates[0]) * size
-        for number, others in enumerate(product(*map(range, reversed(self.box[1:])))):
-            places = [
-                at + other for at, other in zip(coordinates[1:], reversed(others), strict=True)
-            ]
+        first, last = -column * size, (self.sizes[0] - column) * size
+        for number, places in enumerate(rows):
             inside = all(0 <= at < of for at, of in zip(places, self.sizes[1:], strict=True))
             base = sum(at * by for at, by in zip(places, self.strides, strict=True)) - first
             for begin in range(0, row, step):
@@ -177,7 +231,9 @@ def map_of(data: bytes, place: str) -> TensorMap:
         return tuple(field(name, number) for number in range(count))
 
     rank, element, swizzle = field("rank") + 1, field("elemtype"), field("swizzle_mode")
-    if rank > MOST_DIMENSIONS or element not in _SIZES or not all(dimensions("box_dim", rank)):
+    of_pixels = bool(field("mode"))
+    box = dimensions("box_dim", 2 if of_pixels else rank)
+    if rank > MOST_DIMENSIONS or element not in _SIZES or not all(box):
         raise NotExecuted(f"there is no tensor map at {place}: give it, as {FORM}")
     plain = field("interleave_layout") == 0 and swizzle in SWIZZLES.values()
     if not plain or any(each > 1 for each in dimensions("element_stride", rank)):
@@ -185,7 +241,8 @@ def map_of(data: bytes, place: str) -> TensorMap:
             f"the tensor map at {place} has an interleaved layout, element strides or "
             "another swizzle"
         )
+    lower, upper = (dimensions(f"{each}_corner", rank - 2) for each in ("lower", "upper"))
     return TensorMap(
         field("global_address"), element, dimensions("global_dim", rank),
-        dimensions("global_stride", rank - 1), dimensions("box_dim", rank), swizzle,
+        dimensions("global_stride", rank - 1), box, swizzle, (lower, upper) if of_pixels else None,
     )  # fmt: skip

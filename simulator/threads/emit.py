@@ -14,9 +14,9 @@ from fencewright.lowering.ptx.code.statements import (
 )
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.simulator.semantics.formulas import CARRY, filled, formula_of, update_of
-from fencewright.simulator.semantics.operands import elements
+from fencewright.simulator.semantics.operands import elements, offsets_of
 from fencewright.simulator.semantics.python import function, needs_values, written
-from fencewright.simulator.semantics.tensors import ELEMENTS
+from fencewright.simulator.semantics.tensors import ELEMENTS, OTHER_BOXES
 from fencewright.simulator.semantics.term import Term, constant, operand
 from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SIZES
 from fencewright.simulator.threads.operands import Operands, python_name, spelt
@@ -518,9 +518,7 @@ class Emitter:
 
     def _tensor(self, statement: Statement, site: int) -> Lines:
         opcode, operands = statement.opcode, list(statement.operands)
-        other = [
-            each for each in opcode.words if each.startswith(("im2col", "tile::", "cta_group"))
-        ]
+        other = [each for each in opcode.words if each.startswith(OTHER_BOXES)]
         if other:
             raise NotExecuted(f"{opcode.name} is not executed: .{other[0]}")
         loads = opcode.spaces[0] is not AddressSpace.GLOBAL
@@ -528,7 +526,10 @@ class Emitter:
         tensor, coordinates = operands[0].strip("[]").split(",", 1)
         places = [self.operands.value(each, "s32") for each in elements(coordinates.strip())]
         more = f", {self.operands.address(operands[1])}" if loads else ""
-        more += self._mask(opcode, operands[1:])
+        more += self._mask(opcode, [each for each in operands[1:] if not each.startswith("{")])
+        if (offsets := offsets_of(opcode, operands, len(places))) is not None:
+            by = [self.operands.value(each, "u16") for each in offsets]
+            more += f", offsets=({', '.join(by)},)"
         if opcode.update:
             more += f", updates={{{', '.join(self._element_updates(opcode))}}}"
         yield (

@@ -21,10 +21,13 @@ from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParamete
 from fencewright.simulator.semantics.floats import from_float
 from fencewright.simulator.semantics.operands import literal
 from fencewright.simulator.semantics.tensors import (
+    CORNERS,
     ELEMENTS,
+    FORM_OF_PIXELS,
     MOST_BOX,
     MOST_CLUSTER,
     MOST_DIMENSIONS,
+    MOST_PIXELS,
     SWIZZLES,
     TensorMap,
 )
@@ -107,6 +110,7 @@ class Tensor:
     """A tensor map: of the array of another argument, or of one of its own.
 
     ``sizes``, ``box``: elements of each dimension, the last the one whose elements are adjacent.
+    ``corners``: of mode im2col, whose box is pixels and channels.
     """
 
     array: Array | Same
@@ -114,6 +118,7 @@ class Tensor:
     sizes: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: str
+    corners: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
 Argument = Array | Same | File | Struct | Tensor | int | float
@@ -225,14 +230,23 @@ def _tensor(text: str, number: int, parts: list[str]) -> Tensor:
     if parts and parts[0].startswith("@"):
         same = Same(_whole(parts.pop(0)[1:], what))
     sized = _SIZED.fullmatch(parts[0]) if parts else None
-    is_box = len(parts) in (2, 3) and parts[1].startswith("[") and parts[1].endswith("]")
+    pixels = _PIXELS.fullmatch(parts[1]) if len(parts) > 1 else None
+    is_box = len(parts) in (2, 3) and (
+        pixels is not None or (parts[1].startswith("[") and parts[1].endswith("]"))
+    )
     if sized is None or not is_box or (same and sized[3]):
         raise LaunchError(
             f"{what} is '{text}': give a tensor map as {TENSOR_FORM}: elements of the tensor and "
             "of the box, and the swizzle; after @N, of the array of argument N"
         )
     sizes = tuple(_whole(each, what) for each in split(sized[2]))
-    box = tuple(_whole(each, what) for each in split(parts[1][1:-1]))
+    corners, box = None, ()
+    if pixels is None:
+        box = tuple(_whole(each, what) for each in split(parts[1][1:-1]))
+    else:
+        lower, upper = (tuple(map(int, each.split(","))) for each in pixels.group(1, 2))
+        corners, box = (lower, upper), (int(pixels[4]), int(pixels[3]))
+        _check_pixels(f"{what} is '{text}'", sizes, lower, upper, box[0])
     swizzle = parts[2] if len(parts) == 3 else "none"
     type = sized[1].replace("i", "s", 1) if sized[1].startswith("i") else sized[1]
     # The tensor's integers of small types have no sign. Source: cuTensorMapEncodeTiled.
@@ -242,13 +256,15 @@ def _tensor(text: str, number: int, parts: list[str]) -> Tensor:
             f"{what} is '{text}': elements are {', '.join(ELEMENTS)}, swizzles "
             f"{', '.join(SWIZZLES)}"
         )
-    if not 1 <= len(sizes) <= MOST_DIMENSIONS or len(box) != len(sizes) or 0 in sizes:
+    fits = corners is not None or len(box) == len(sizes)
+    if not 1 <= len(sizes) <= MOST_DIMENSIONS or not fits or 0 in sizes:
         raise LaunchError(
             f"{what} is '{text}': a tensor and its box have the same one to "
             f"{MOST_DIMENSIONS} dimensions"
         )
     element = _element_size(type)
-    if not all(1 <= each <= MOST_BOX for each in box) or box[-1] * element % 16:
+    extents = box if corners is None else box[1:]
+    if not all(1 <= each <= MOST_BOX for each in extents) or box[-1] * element % 16:
         raise LaunchError(
             f"{what} is '{text}': a box has 1 to {MOST_BOX} elements in each dimension, and in the "
             f"last a multiple of {16 // element}"
@@ -264,7 +280,30 @@ def _tensor(text: str, number: int, parts: list[str]) -> Tensor:
         )
     own = same or argument_of(f"{type}[{prod(sizes)}]{sized[3] or ''}", number)
     assert isinstance(own, Array | Same)
-    return Tensor(own, type, sizes, box, swizzle)
+    return Tensor(own, type, sizes, box, swizzle, corners)
+
+
+_PIXELS = re.compile(
+    r"im2col\(\s*\[([-\d\s,]+)\]\s*,\s*\[([-\d\s,]+)\]\s*,\s*(\d+)\s*,\s*(\d+)\s*\)"
+)
+
+
+def _check_pixels(
+    what: str, sizes: Sequence[int], lower: Sequence[int], upper: Sequence[int], pixels: int
+) -> None:
+    """Raise ``LaunchError`` for a map of mode im2col that cannot be. Source: PTX ISA, 5.5.4.1."""
+    most = CORNERS.get(len(sizes), 0)
+    if not most or not len(lower) == len(upper) == len(sizes) - 2:
+        raise LaunchError(
+            f"{what}: a tensor of im2col has 3 to 5 dimensions, images first and channels last, "
+            f"and corners in all others, as {FORM_OF_PIXELS}"
+        )
+    if not all(-most <= each < most for each in (*lower, *upper)):
+        raise LaunchError(f"{what}: corners are from {-most} to {most - 1}")
+    if any(low > of - 1 + high for of, low, high in zip(sizes[1:-1], lower, upper, strict=True)):
+        raise LaunchError(f"{what}: the bounding box is empty")
+    if not 1 <= pixels <= MOST_PIXELS:
+        raise LaunchError(f"{what}: a column has 1 to {MOST_PIXELS} pixels")
 
 
 def argument_of(text: str, number: int) -> Argument:
@@ -565,6 +604,7 @@ def tensor_map(given: Tensor, address: int) -> TensorMap:
     return TensorMap(
         address, ELEMENTS[given.type], given.sizes[::-1], tuple(strides[1:-1]), given.box[::-1],
         SWIZZLES[given.swizzle],
+        given.corners and (given.corners[0][::-1], given.corners[1][::-1]),
     )  # fmt: skip
 
 

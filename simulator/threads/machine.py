@@ -470,11 +470,12 @@ class Machine:
         self, thread: Thread, map_address: Any, coordinates: Sequence[Any], shared: Any, site: int,
         mbarrier: Any = None, mask: Any = None,
         updates: Mapping[int, Callable[..., int]] | None = None,
+        offsets: Sequence[Any] | None = None,
     ) -> None:  # fmt: skip
         """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: a box by a tensor map.
 
         With an mbarrier to shared memory, where what is outside of the tensor is zero, without one
-        from there. ``updates``: of a reduction, by the type of elements.
+        from there. ``updates``: of a reduction, by the type of elements. ``offsets``: of im2col.
         """
         memory, at = self.find(thread, map_address, BYTES, "g", site)
         if memory.unknown:
@@ -483,7 +484,8 @@ class Machine:
         if updates is not None and found.element not in updates:
             raise NotExecuted("a reduction of elements that have none")
         places = [(each.__index__() ^ 1 << 31) - (1 << 31) for each in coordinates]
-        pieces = found.box_at(places, is_load=mbarrier is not None)
+        by = None if offsets is None else [each.__index__() for each in offsets]
+        pieces = found.box_at(places, is_load=mbarrier is not None, offsets=by)
         tensor, base = self.locate(thread, found.address, "g", site)
         update = (updates or {}).get(found.element)
         for each in pieces:

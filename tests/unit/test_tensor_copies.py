@@ -1,5 +1,6 @@
 """Copies by tensor maps: boxes, what is outside, swizzles, reductions, clusters, and maps that a kernel makes."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -207,6 +208,87 @@ mov.u32 %r7, %ctaid.x; mul.wide.u32 %rd6, %r7, 64; add.s64 %rd3, %rd3, %rd6;
     assert out.reshape(4, 16).tolist() == [[*range(16)], [0] * 16, [*range(16)], [0] * 16]
 
 
+def column_of(
+    tensor: np.ndarray, corners: tuple[list[int], list[int]], channels: int, pixels: int,
+    base: Sequence[int], offsets: Sequence[int],
+) -> list[int]:  # fmt: skip
+    """PTX ISA, 5.5.4: all pixels of the bounding boxes in order, from the base on, and the offsets.
+
+    ``tensor``: images first, channels last; ``base`` and ``offsets``: as the instruction has them.
+    """
+    sizes = tensor.shape[1:-1]
+    ranges = [range(low, of + high) for of, low, high in zip(sizes, *corners, strict=True)]
+    first, *places, image = base
+    every = [
+        (number, *at)
+        for number in range(tensor.shape[0] + pixels)
+        for at in itertools.product(*ranges)
+    ]
+    start = every.index((image, *reversed(places)))
+    found: list[int] = []
+    for number, *at in every[start : start + pixels]:
+        where = [each + by for each, by in zip(at, reversed(offsets), strict=True)]
+        inside = number < tensor.shape[0] and all(
+            0 <= each < of for each, of in zip(where, sizes, strict=True)
+        )
+        for channel in range(first, first + channels):
+            is_there = inside and channel < tensor.shape[-1]
+            found.append(int(tensor[(number, *where, channel)]) if is_there else 0)
+    return found
+
+
+def load_pixels(base: Sequence[int], offsets: Sequence[int]) -> str:
+    """Loads of 16 pixels of 4 channels whose map is at ``%rd5``."""
+    at, by = (", ".join(map(str, each)) for each in (base, offsets))
+    copy = load(0, 0, 256).replace(".2d.", f".{len(base)}d.").replace(".tile.", ".im2col.")
+    return copy.replace("{0, 0}", f"{{{at}}}").replace("[bar];\nW", f"[bar], {{{by}}};\nW")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lower", "upper", "base", "offsets"),
+    [
+        ((2, 5, 6, 8), [0, 0], [0, 0], (0, 0, 0, 0), (0, 0)),
+        ((2, 5, 6, 8), [-1, -1], [-1, -1], (4, -1, -1, 0), (2, 0)),
+        ((2, 5, 6, 8), [-1, -1], [-1, -1], (0, 3, 2, 0), (1, 2)),
+        ((2, 5, 6, 8), [-1, 0], [-1, -2], (4, 2, 3, 1), (0, 1)),
+        ((3, 9, 4), [-2], [1], (0, 8, 0), (1,)),
+        ((2, 3, 3, 4, 4), [0, -1, 0], [0, 0, -1], (0, 2, -1, 1, 0), (1, 1, 0)),
+    ],
+)
+def test_a_column_of_pixels(
+    sizes: tuple[int, ...], lower: list[int], upper: list[int], base: tuple[int, ...],
+    offsets: tuple[int, ...],
+) -> None:  # fmt: skip
+    tensor = np.arange(1, np.prod(sizes) + 1, dtype=np.uint32)
+    given = f"tensormap(@1, u32{list(sizes)}, im2col({lower}, {upper}, 4, 16))"
+    text = text_of(MAP + load_pixels(base, offsets) + OUT, f"{_OUT}, {_IN}, {_MAP}")
+    out, *_ = both(text, block=64, args=(np.zeros(64, np.uint32), tensor, given))
+    wanted = column_of(tensor.reshape(sizes), (lower, upper), 4, 16, base, offsets)
+    assert out.tolist() == wanted
+    assert any(wanted)
+
+
+@pytest.mark.parametrize(("base", "offsets", "said"), [
+    ((0, 4, 0), (0,), "at 4, its bounding box is from 0 to 3"),
+    ((0, 0, 0), (0, 0), "2 offsets in 1 dimensions"),
+    ((0, 0), (), "2 coordinates in a tensor of 3"),
+])  # fmt: skip
+def test_a_column_that_cannot_be(
+    base: tuple[int, ...], offsets: tuple[int, ...], said: str
+) -> None:
+    text = text_of(MAP + load_pixels(base, offsets) + OUT, f"{_OUT}, {_MAP}")
+    args = (np.zeros(64, np.uint32), "tensormap(u32[2, 5, 8], im2col([0], [-1], 4, 16))")
+    with pytest.raises(ExecutionError, match=said):
+        fencewright.execute(text, block=64, args=args)
+
+
+def test_a_tile_of_a_map_of_pixels_is_refused() -> None:
+    text = text_of(MAP + load(0, 0, 256) + OUT, f"{_OUT}, {_MAP}")
+    args = (np.zeros(64, np.uint32), "tensormap(u32[2, 5, 8], im2col([0], [-1], 4, 16))")
+    with pytest.raises(ExecutionError, match="is not that of its tensor map"):
+        fencewright.execute(text, block=64, args=args)
+
+
 def test_a_kernel_changes_a_map_and_uses_it() -> None:
     lines: list[str] = []
     for name, type, value in (
@@ -253,6 +335,11 @@ def test_a_map_that_nobody_gave_is_said() -> None:
     ("tensormap(u32[4, 4], [4, 2])", "a multiple of 4"),
     ("tensormap(f16[4, 12], [4, 8])", "a multiple of 8 elements"),
     ("tensormap(u32[4, 64], [4, 64], 128B)", "at most as many bytes"),
+    ("tensormap(u32[4, 4], im2col([0], [0], 4, 8))", "has 3 to 5 dimensions"),
+    ("tensormap(u32[2, 4, 4, 4], im2col([0], [0], 4, 8))", "corners in all others"),
+    ("tensormap(u32[2, 4, 4, 4], im2col([0, -129], [0, 0], 4, 8))", "from -128 to 127"),
+    ("tensormap(u32[2, 4, 4], im2col([2], [-2], 4, 8))", "box is empty"),
+    ("tensormap(u32[2, 4, 4], im2col([0], [0], 4, 2000))", "1 to 1024 pixels"),
 ])  # fmt: skip
 def test_a_map_that_cannot_be_is_refused(given: str, said: str) -> None:
     with pytest.raises(LaunchError, match=said):

@@ -102,8 +102,20 @@ from fencewright.simulator.kernels.ptx.instructions import (
 from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
 from fencewright.simulator.performance.policies import ptx_policy
 from fencewright.simulator.semantics.formulas import CARRY, formula_of
-from fencewright.simulator.semantics.operands import LANE_MASKS, elements, literal, terms_of
-from fencewright.simulator.semantics.tensors import BYTES, ELEMENTS, MOST_CLUSTER, field_place
+from fencewright.simulator.semantics.operands import (
+    LANE_MASKS,
+    elements,
+    literal,
+    offsets_of,
+    terms_of,
+)
+from fencewright.simulator.semantics.tensors import (
+    BYTES,
+    ELEMENTS,
+    MOST_CLUSTER,
+    OTHER_BOXES,
+    field_place,
+)
 
 Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
 """The place of an instruction, as messages and tables say it."""
@@ -838,7 +850,7 @@ class _Kernel:
 
     def copy_tensor(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """cp.async.bulk.tensor and its reduction: a box by a tensor map."""
-        if refused := [each for each in opcode.words if each.startswith(_OTHER_BOXES)]:
+        if refused := [each for each in opcode.words if each.startswith(OTHER_BOXES)]:
             self.refuse(f".{refused[0]} is not modelled")
         found = bulk_copy(opcode, self.place)
         loads = found.kind is MemoryAccessKind.LOAD
@@ -848,10 +860,14 @@ class _Kernel:
         map, places = box.strip("[]").split(",", 1)
         coordinates = tuple(self.value(each, 32) for each in elements(places.strip()))
         address, size = self.moved(f"[{map.strip()}]"), self.fresh()
-        for n, peer in enumerate(self.copies(opcode, others[1:])):
+        given = offsets_of(opcode, others, len(coordinates))
+        offsets = None if given is None else tuple(self.value(each, 16) for each in given)
+        masks = [each for each in others[1:] if not each.startswith("{")]
+        for n, peer in enumerate(self.copies(opcode, masks)):
             self.block.steps.append(
                 TensorStep(
-                    self.counted(found), address, self.at_peer(shared, peer), coordinates, size,
+                    self.counted(found), address, self.at_peer(shared, peer), coordinates,
+                    offsets, size,
                     None if peer is None else peer.is_meant,
                     self.updates(opcode) if opcode.update else None, n > 0,
                 )
@@ -1032,7 +1048,7 @@ def _is_of_cluster(instruction: PtxInstruction) -> bool:
     statement = instruction.statement
     return (
         statement.opcode.head in ("mapa", "getctarank")
-        or statement.operation.startswith("barrier cluster")
+        or statement.operation in ("barrier cluster arrive", "barrier cluster wait")
         or "multicast::cluster" in statement.opcode.words
         or any(each.startswith(_CLUSTER_NAMES) for each in statement.operands)
     )
@@ -1087,8 +1103,6 @@ _OPERANDS: Mapping[str, tuple[int, int]] = MappingProxyType(
 """The least and most operands of instructions that compute nothing: some have a hint, or a
 count."""
 
-_OTHER_BOXES = ("im2col", "tile::", "cta_group")
-"""The modes of tensor copies that are not modelled."""
 _OF_VARIABLES: Mapping[str, MemorySpace] = MappingProxyType(
     {
         "global": MemorySpace.GLOBAL,
