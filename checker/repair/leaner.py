@@ -1,30 +1,33 @@
 """Weaker forms of the fences and strong accesses of PTX that keep what a kernel needs.
 
 Two kinds of steps. A scope of the system may become the GPU's in any kernel whose partners are its
-own threads: that is an assumption, and is said. An ordering may become weaker, or a fence go, where
-every conflict of the kernel is proved to be ordered and the step keeps the proof, and where no
-two strong accesses of different places are ordered by it: what such accesses see is no race, so
-that no proof would notice. Of ``fence.sc`` over ``fence.acq_rel`` that is the strong writes
-before it: without one, no thread's later access is kept behind a write (PTX ISA, Causality order;
-Fence-SC). Every step must save something by the prices.
+own threads: that is an assumption, and is said. An ordering may become weaker, or a fence go or
+become the ordering of the access next to it, where every conflict of the kernel is proved to be
+ordered and the step keeps the proof, and where no two strong accesses of different places lose
+their order: what such accesses see is no race, so that no proof would notice. A fence acquires the
+reads before it and releases the writes after it; ``fence.sc`` also keeps all behind the strong
+writes before it (PTX ISA, Release and Acquire Patterns; Causality order; Fence-SC). Every step must
+save something by the prices.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from fencewright.checker.findings.finding import VerdictKind
-from fencewright.checker.repair.edits import Edit, Repair, delete, edited
+from fencewright.checker.repair.edits import Repair, delete, edited
 from fencewright.checker.repair.ptx import PtxCode, code_of, ordered_name
 from fencewright.checker.repair.search import Judge, Judgement
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph, graph_of
-from fencewright.lowering.costs import cost_of
+from fencewright.lowering.costs import Cost, cost_of_sequence
 from fencewright.lowering.ptx.code.addresses import Place, Places
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
     ORDERINGS,
     SCOPE_WORDS,
+    SILENT,
     Statement,
     read_opcode,
 )
@@ -37,7 +40,11 @@ _WORDS = {order: word for word, order in ORDERINGS.items() if word not in ("mmio
 _TO_GPU = {SCOPE_WORDS[Scope.SYSTEM]: SCOPE_WORDS[Scope.AGENT]}
 _SM_OF_HALVES = 90
 _SPACES = ("shared::cta", "global")
-_PLAIN = frozenset({"ld", "st", "atom", "red"})
+_ACQUIRE, _RELEASE = Ordering.ACQUIRE, Ordering.RELEASE
+_SIDES: Mapping[str, tuple[Ordering, ...]] = MappingProxyType(
+    {"ld": (_ACQUIRE,), "st": (_RELEASE,), "red": (_RELEASE,), "atom": (_ACQUIRE, _RELEASE)}
+)
+"""The sides of a fence that an access may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +62,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A form of a statement: its name, "" if it goes. ``needs_proof``: not of any kernel."""
+    """A form of a statement: its name, "" if it goes. ``needs_proof``: not of any kernel.
+
+    ``partner``: an access next to it that becomes ``ordered``.
+    """
 
     name: str
     needs_proof: bool
+    partner: PtxInstruction | None = None
+    ordered: str = ""
 
 
 class _Function:
@@ -110,6 +122,36 @@ class _Function:
         accesses = each.statement.accesses
         return self.places.of(accesses[0]) if accesses else None
 
+    def is_seen(
+        self, fence: PtxInstruction, side: Ordering, *, but: PtxInstruction | None = None
+    ) -> bool:
+        """True where strong accesses show one side of a fence: reads that it acquires, or writes
+        that it releases; ``but``: other than one that will do so itself."""
+        ordering, scope = fence.statement.ordering, fence.statement.scope
+        assert ordering is not None
+        assert scope is not None
+        before, after = self.before(fence), self.after(fence)
+        of, does = (before, _reads) if side.acquires else (after, _writes)
+        ordered = [
+            each
+            for each in of
+            if does(each) and each is not but and not _orders(each.statement, side, scope)
+        ]
+        if side.acquires:
+            return ordering.acquires and self.separates(ordered, after)
+        return ordering.releases and self.separates(before, ordered)
+
+    def neighbours(self, fence: PtxInstruction) -> Iterator[tuple[PtxInstruction, Ordering]]:
+        """The accesses next to a fence that may have one of its sides, each with that side."""
+        block = self.function.blocks[self._block_of[fence.number]].instructions
+        place = block.index(fence)
+        for side, of in ((_ACQUIRE, block[:place][::-1]), (_RELEASE, block[place + 1 :])):
+            one = next((each for each in of if each.statement.kind not in SILENT), fence)
+            takes = side in _SIDES.get(one.statement.operation, ()) and _is_plain(one.statement)
+            if takes and one.number in self.code.spots:
+                if one.statement.guard == fence.statement.guard:
+                    yield one, side
+
     def before(self, each: PtxInstruction) -> list[PtxInstruction]:
         """The strong accesses that may come before a statement."""
         return [one for one in self.strong if self.comes_before(one, each)]
@@ -130,6 +172,18 @@ def _is_strong(statement: Statement) -> bool:
     return statement.is_strong or statement.kind is Kind.RMW
 
 
+def _orders(each: Statement, side: Ordering, scope: Scope) -> bool:
+    """True of an access that acquires, or releases, at a scope itself."""
+    own, reach = each.ordering, each.scope
+    if own is None or reach is None or not reach.includes(scope):
+        return False
+    return own.acquires if side.acquires else own.releases
+
+
+def _reads(each: PtxInstruction) -> bool:
+    return any(access.reads for access in each.statement.accesses)
+
+
 def _writes(each: PtxInstruction) -> bool:
     return any(access.writes for access in each.statement.accesses)
 
@@ -148,8 +202,15 @@ def forms_of(file: PtxFile, function: PtxFunction, text: str, number: int) -> It
     scope = SCOPE_WORDS[min(statement.scope, Scope.AGENT, key=lambda s: s.rank)]
     if _is_fence(statement):
         yield from _fences(own, each, scope)
-    elif statement.operation in _PLAIN and statement.opcode.words[1:2] != ("volatile",):
+    elif _is_plain(statement):
         yield from _accesses(own, each, scope)
+
+
+def _is_plain(statement: Statement) -> bool:
+    """True of a strong access whose ordering is a word of its name, or may be."""
+    opcode = statement.opcode
+    known = statement.operation in _SIDES and statement.is_strong
+    return known and not (opcode.volatile or opcode.mmio)
 
 
 def _is_fence(statement: Statement) -> bool:
@@ -157,24 +218,39 @@ def _is_fence(statement: Statement) -> bool:
 
 
 def _fences(own: _Function, each: PtxInstruction, scope: str) -> Iterator[_Form]:
-    before, after = own.before(each), own.after(each)
-    if not own.separates(before, after):
-        yield _Form("", needs_proof=True)
-        for word in ("acquire", "release") if own.has_halves else ():
-            yield _Form(f"fence.{word}.{scope}", needs_proof=True)
-        yield _Form(f"fence.acq_rel.{SCOPE_WORDS[Scope.WORKGROUP]}", needs_proof=True)
-    if each.statement.ordering is Ordering.SEQ_CST:
-        if not own.separates(list(filter(_writes, before)), after):
+    before, after, ordering = own.before(each), own.after(each), each.statement.ordering
+    assert ordering is not None
+    is_sc = ordering is Ordering.SEQ_CST
+    if not is_sc or not own.separates(list(filter(_writes, before)), after):
+        sides = [side for side in (_ACQUIRE, _RELEASE) if own.is_seen(each, side)]
+        if not sides:
+            yield _Form("", needs_proof=True)
+            for word in ("acquire", "release") if own.has_halves else ():
+                yield _Form(f"fence.{word}.{scope}", needs_proof=True)
+            yield _Form(f"fence.acq_rel.{SCOPE_WORDS[Scope.WORKGROUP]}", needs_proof=True)
+        for one, side in own.neighbours(each):
+            if not any(
+                own.is_seen(each, other, but=one if other is side else None) for other in sides
+            ):
+                yield _Form("", needs_proof=True, partner=one, ordered=_ordered(one, side, each))
+        if is_sc:
             yield _Form(f"fence.acq_rel.{scope}", needs_proof=True)
-    if each.statement.scope is Scope.SYSTEM and each.statement.ordering is not None:
-        yield _Form(f"fence.{_WORDS[each.statement.ordering]}.{scope}", needs_proof=False)
+    if each.statement.scope is Scope.SYSTEM:
+        yield _Form(f"fence.{_WORDS[ordering]}.{scope}", needs_proof=False)
+
+
+def _ordered(each: PtxInstruction, side: Ordering, fence: PtxInstruction) -> str:
+    """The name of an access that has one side of a fence, too, at the wider of their scopes."""
+    statement, own = each.statement, each.statement.ordering
+    both = own is not None and (own.releases if side.acquires else own.acquires)
+    scopes = [one.statement.scope or Scope.AGENT for one in (each, fence)]
+    scope = max(scopes, key=lambda one: one.rank).clamp(Scope.AGENT)
+    return ordered_name(statement, "acq_rel" if both else _WORDS[side], SCOPE_WORDS[scope])
 
 
 def _accesses(own: _Function, each: PtxInstruction, scope: str) -> Iterator[_Form]:
     statement, ordering = each.statement, each.statement.ordering
     assert ordering is not None
-    if ordering is Ordering.WEAK:
-        return
     before, after = own.before(each), own.after(each)
     keeps = {
         Ordering.RELAXED: True,
@@ -188,22 +264,20 @@ def _accesses(own: _Function, each: PtxInstruction, scope: str) -> Iterator[_For
         yield _Form(statement.opcode.renamed(_TO_GPU), needs_proof=False)
 
 
-def price_of(target: str, name: str) -> int | None:
-    """The price of an instruction by its name, 0 of none; None where there is no row for it.
+def price_of(target: str, names: Iterable[str]) -> Cost | None:
+    """The price of instructions by their names; None where there is no row for one.
 
     Rows have the words in the order of the manual; libcu++ writes ``atom.add.acquire.sys``.
     """
     try:
-        return cost_of(target, _in_order(name)).amount if name else 0
+        return cost_of_sequence(target, map(_in_order, names))
     except UnsupportedError:
         return None
 
 
 def _in_order(name: str) -> str:
     opcode = read_opcode(name)
-    if opcode.head not in _PLAIN or opcode.ordering is None or opcode.scope is None:
-        return name
-    if "volatile" in opcode.words or opcode.ordering is Ordering.WEAK:
+    if not _is_plain(Statement(opcode, ())) or opcode.ordering is None or opcode.scope is None:
         return name
     words = _WORDS[opcode.ordering], SCOPE_WORDS[opcode.scope]
     return ordered_name(Statement(opcode, ()), *words)
@@ -239,17 +313,26 @@ def _step(
     file: PtxFile, function: PtxFunction, text: str, each: PtxInstruction, form: _Form
 ) -> Step | None:
     """The step to a form; None where it changes nothing or saves nothing that is known."""
-    old = str(each.statement.opcode.name)
     code = code_of(function, text)
-    before, after = price_of(file.target, old), price_of(file.target, form.name)
-    if form.name == old or before is None or after is None or after > before:
+    changes = [(each, form.name)]
+    if form.partner is not None:
+        changes.append((form.partner, form.ordered))
+    changes.sort(key=lambda change: change[0].number)
+    old = [one.statement.opcode.name for one, _ in changes]
+    new = [name for _, name in changes if name]
+    before, after = price_of(file.target, old), price_of(file.target, new)
+    if new == old or before is None or after is None or after.amount > before.amount:
         return None
-    if after == before and form.needs_proof:
+    if after.amount == before.amount and form.needs_proof:
         return None
-    spot = code.spots[each.number]
-    repair: tuple[Edit, ...] = code.renamed(each, form.name) if form.name else (delete(spot),)
-    unit = str(cost_of(file.target, old).unit)
-    return Step(function.name, old, form.name, each.line, repair, before - after, unit)
+    repair = tuple(
+        edit
+        for one, name in changes
+        for edit in (code.renamed(one, name) if name else (delete(code.spots[one.number]),))
+    )
+    saved = before.amount - after.amount
+    texts = "; ".join(old), "; ".join(new)
+    return Step(function.name, *texts, each.line, repair, saved, str(before.unit))
 
 
 def _is_kept(step: Step, form: _Form, text: str, judged: Judgement, judge: Judge) -> bool:

@@ -369,6 +369,63 @@ def test_nothing_is_weakened_without_a_proof(tmp_path: Path) -> None:
     assert lean.count("fence.sc.gpu") == 2
 
 
+FENCED = (
+    SEQ_CST.replace("9.0", "8.0")
+    .replace("sm_90", "sm_80")
+    .replace("\tfence.sc.sys;\n\tld", "\tld")
+    .replace("ld.acquire.sys.global.b32 %r4, [%rd2];", "ld.relaxed.gpu.b32 %r4, [%rd2];\n\tFENCE;")
+    .replace("fence.sc.sys", "FENCE")
+    .replace("sys", "gpu")
+    .replace("FENCE", "fence.acq_rel.gpu")
+)
+RAISED = "\tst.relaxed.gpu.global.b32 [%rd2], 1;\n"
+STRONG = "\tst.relaxed.gpu.global.b32 [%rd1+8], 1;\n"
+FOLDED = "\tst.release.gpu.global.b32 [%rd2], 1;\n"
+FENCE = "\tfence.acq_rel.gpu;\n"
+POLLED = "\tld.relaxed.gpu.b32 %r4, [%rd2];\n" + FENCE
+
+
+def _acquired(text: str) -> str:
+    return text.replace(POLLED, "\tld.acquire.gpu.b32 %r4, [%rd2];\n")
+
+
+def test_a_fence_becomes_the_ordering_of_the_access_next_to_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = _acquired(FENCED).replace(FENCE + RAISED, FOLDED)
+    assert _lean(FENCED, tmp_path) == expected
+    said = capsys.readouterr().out
+    assert "`ld.acquire.gpu.b32` will do for `ld.relaxed.gpu.b32; fence.acq_rel.gpu`: 268" in said
+    # What the store releases may be strong.
+    strong = _lean(FENCED.replace(FENCE + RAISED, STRONG + FENCE + RAISED), tmp_path)
+    assert strong == _acquired(FENCED).replace(FENCE + RAISED, STRONG + FOLDED)
+
+
+def test_a_fence_on_both_sides_of_an_atomic_becomes_its_ordering(tmp_path: Path) -> None:
+    text = EXHIBITS["last-block-unfenced"].code("right").replace("8.6", "8.0")
+    atomic = "\tatom.global.add.u32 %r2, [%rd2], 1;\n"
+    text = text.replace("sm_90a", "sm_80").replace(FENCE, "")
+    ordered = atomic.replace("atom.global.add", "atom.acq_rel.gpu.global.add")
+    expected = text.replace(atomic, ordered)
+    assert _lean(text.replace(atomic, FENCE + atomic + FENCE), tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # Another store raises the flag that is polled: the proof is lost.
+        (RAISED, RAISED.replace("]", "+4]") + RAISED),
+        # The fence orders strong writes, of which no proof says anything.
+        (FENCE + RAISED, STRONG + FENCE + RAISED + STRONG.replace("+8", "+16")),
+        # The fence also acquires, for a read that may show what the store shows.
+        (FENCE + RAISED, "\tld.relaxed.gpu.b32 %r5, [%rd1+8];\n" + FENCE + RAISED),
+    ],
+)
+def test_a_fence_of_several_accesses_stays(old: str, new: str, tmp_path: Path) -> None:
+    text = FENCED.replace(old, new)
+    assert _lean(text, tmp_path) == _acquired(text)
+
+
 def test_a_step_that_is_judged_worse_is_not_taken() -> None:
     proved = Judgement((), {"pass": Proof(VerdictKind.RACE_FREE)})
     worse = Judgement((), {"pass": Proof(VerdictKind.NOT_JUDGED, ("why",))})

@@ -76,6 +76,8 @@ of the written code.
 - `fence.sc` becomes `fence.acq_rel`, a fence of one side, or is removed, and an ordered access becomes relaxed,
   where the kernel is proved race-free, the weaker form keeps the proof, and it orders no two atomics of
   different places, whose values no proof of data covers;
+- on the same terms a fence becomes the ordering of the access next to it: `ld.relaxed` and `fence.acq_rel` become
+  `ld.acquire`;
 - `fence.proxy.async` is narrowed to the state space that needs it.
 
 All of it assumes that no other kernel, GPU or CPU synchronises by this memory while the kernel runs: the
