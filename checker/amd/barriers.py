@@ -163,6 +163,9 @@ class Barriers:
         code, outside = self.code, self._outside
         if (before | after) & outside:
             return True
+        # A load that may be an acquire, for all waves that meet here.
+        if before & code.at_agent and after & ~code.in_lds:
+            return True
         to_lds = self._to_lds
         for place, extra in ((code.in_lds, to_lds), (~(code.in_lds | to_lds), 0)):
             writes = (code.writes & place) | extra

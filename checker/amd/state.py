@@ -127,6 +127,11 @@ class Code:
         return self.reads | self.writes
 
     @property
+    def at_agent(self) -> int:
+        """The reads that may be atomics of the agent."""
+        return self.coherent[self.mode.scopes.index(Scope.AGENT)]
+
+    @property
     def others(self) -> int:
         """The distance of the second bit of an operation from its first."""
         return len(self.operations)

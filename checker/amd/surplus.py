@@ -44,7 +44,7 @@ from fencewright.lowering.vocabulary import Scope
 
 @dataclass(frozen=True, slots=True)
 class Surplus:
-    """One instruction, or one field of a wait, that can go.
+    """One instruction, or one counter of a wait, its ``part``, that can go.
 
     ``price``: units of ``lowering.cdna.performance.costs`` for each wave that executes it;
     ``waves``: of a work-group, if its size is known.
@@ -56,6 +56,7 @@ class Surplus:
     price: int
     waves: int | None
     reason: str
+    part: str = ""
 
     @property
     def finding(self) -> Finding:
@@ -64,7 +65,8 @@ class Surplus:
         if self.waves is not None:
             cost += f", {self.price * self.waves} for the {self.waves} waves of a work-group"
         message = f"{self.text} can go, which costs {cost}: {self.reason}"
-        return Finding(self.line, self.rule, message, cost=self.price * (self.waves or 1))
+        cost_of_all = self.price * (self.waves or 1)
+        return Finding(self.line, self.rule, message, cost=cost_of_all, part=self.part)
 
 
 def find_surplus(
@@ -144,7 +146,7 @@ class _Filter:
                 others |= every_read
             if scope is Scope.SYSTEM:
                 # Others of this agent may have released to the agent alone.
-                others |= _at_agent(code) << code.others
+                others |= code.at_agent << code.others
             self.pending.append(own | others)
             self.older.append((code.reads if passed.unseen[rank] else code.coherent[rank]) | always)
 
@@ -229,11 +231,6 @@ def _is_candidate(step: Step, operation: Operation | None) -> bool:
     return effect.writes_back is not None or bool(effect.invalidates)
 
 
-def _at_agent(code: Code) -> int:
-    """The reads that may be atomics of the agent."""
-    return code.coherent[code.mode.scopes.index(Scope.AGENT)]
-
-
 _LEAVES = frozenset({Kind.OPAQUE, Kind.END})
 """Operations of which nothing is asked."""
 
@@ -267,7 +264,7 @@ class _Search:
         self.filter = _Filter(code, propagated(code, places), met_by_peers(code))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
-        self._acquires = _at_agent(code) | code.of_kinds(Kind.BARRIER)
+        self._acquires = code.at_agent | code.of_kinds(Kind.BARRIER)
         self._known: tuple[State | None, dict[int, State]] = (None, {})
         self._changing = {id(step): each for block in code.counted for step, each in block}
         self._position = {
@@ -327,7 +324,9 @@ class _Search:
                 if self._accept(number, state, step):
                     text = wait_text(self.code.mode.chip, WaitCounts(**{field: count}))
                     price = self._price(text)
-                    yield self._surplus(Rule.SURPLUS_WAIT, line, text, price, _WAIT_REASON)
+                    yield self._surplus(
+                        Rule.SURPLUS_WAIT, line, text, price, _WAIT_REASON, part=field
+                    )
                 else:
                     self.waits[line] = before
 
@@ -461,8 +460,10 @@ class _Search:
             self._why_invalidate(operation, state),
         )
 
-    def _surplus(self, rule: Rule, line: int, text: str, price: int, reason: str) -> Surplus:
-        return Surplus(rule, line, text, price, _waves(self.code), reason)
+    def _surplus(
+        self, rule: Rule, line: int, text: str, price: int, reason: str, part: str = ""
+    ) -> Surplus:
+        return Surplus(rule, line, text, price, _waves(self.code), reason, part)
 
     def _price(self, text: str) -> int:
         return cost_of(self.code.mode.target, read_line(text)).amount

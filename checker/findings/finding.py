@@ -122,6 +122,7 @@ class Finding:
     known. Of a comparison with a source: ``source_line`` asks for what is missing,
     ``earlier_source_line`` has the earlier of two accesses, both 0 if not known; ``function`` is
     the one compared, "" if there is no source. ``steps``: of a counterexample, where there is one.
+    ``part``: of a wait for several counters, the one that can go.
     """
 
     line: int
@@ -134,6 +135,7 @@ class Finding:
     function: str = field(default="", compare=False)
     earlier_source_line: int = field(default=0, compare=False)
     steps: tuple[Step, ...] = field(default=(), compare=False)
+    part: str = field(default="", compare=False)
 
     @property
     def level(self) -> Level:

@@ -16,7 +16,8 @@ from fencewright.lowering.cdna.chip import Code
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow
 from fencewright.lowering.cdna.code.counterexample_peer import invalidates_of, write_backs_of
 from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction, Function
-from fencewright.lowering.cdna.counters.waits import wait_lines
+from fencewright.lowering.cdna.code.waits import wait_counts
+from fencewright.lowering.cdna.counters.waits import counters_of, read_wait, wait_lines
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import FastStrEnum, L2PerAgent, Scope
 
@@ -85,6 +86,7 @@ _BITS = (
     *(f"scope:SCOPE_{s}" for s in ("SE", "DEV", "SYS")),
 )
 """The scopes that an access may carry; the assembler's form of the chip decides which fit."""
+SCOPE_BITS = frozenset(word for bits in _BITS for word in bits.split())
 _SCOPED = frozenset({Rule.COHERENCE, Rule.SPIN})
 _SURPLUS = frozenset(
     {
@@ -97,7 +99,7 @@ _SURPLUS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Code:
+class AmdCode:
     """A function in its text."""
 
     chip: ChipRow
@@ -109,7 +111,7 @@ class _Code:
         nearest to the last before the others."""
         return sorted(self.spots.values(), key=lambda spot: _distance(spot.line, first, last))
 
-    def texts(self, part: Part) -> list[tuple[str, ...]]:
+    def texts(self, part: Part, scopes: Sequence[Scope] = _SCOPES) -> list[tuple[str, ...]]:
         """The instructions for a part on the chip, the cheapest first."""
         match part:
             case Part.WAIT:
@@ -118,12 +120,12 @@ class _Code:
             case Part.INVALIDATE:
                 return self._maintained(
                     invalidates_of(self.chip, scope, split=split)
-                    for scope, split in product(_SCOPES, (False, True))
+                    for scope, split in product(scopes, (False, True))
                 )
             case Part.WRITE_BACK:
                 return self._maintained(
                     write_backs_of(self.chip, scope, L2PerAgent.MANY, split=split)
-                    for scope, split in product(_SCOPES, (False, True))
+                    for scope, split in product(scopes, (False, True))
                 )
             case Part.BARRIER:
                 return list(_BARRIERS)
@@ -148,7 +150,8 @@ def _distance(line: int, first: int, last: int) -> tuple[int, int]:
     return (1, line - last) if line > last else (2, first - line)
 
 
-def _code_of(function: Function, text: str) -> _Code:
+def code_of(function: Function, text: str) -> AmdCode:
+    """A function with the spots of its instructions in the text that it was read from."""
     lines = text.split("\n")
     spots: dict[int, Spot] = {}
     for each in function.instructions:
@@ -157,7 +160,7 @@ def _code_of(function: Function, text: str) -> _Code:
         # Two instructions of a line have one place only: such a line is left as it is.
         if column >= 0 and each.line not in spots:
             spots[each.line] = Spot(each.line, column + 1, _without_comment(line[column:]))
-    return _Code(KNOWN_CHIPS[function.chip], function.instructions, spots)
+    return AmdCode(KNOWN_CHIPS[function.chip], function.instructions, spots)
 
 
 def _without_comment(text: str) -> str:
@@ -170,9 +173,9 @@ def candidates_of(assembly: Assembly, text: str, fault: Fault) -> Iterator[Repai
     rule = Rule(fault.rule)
     if function is None or not function.instructions:
         return
-    code = _code_of(function, text)
+    code = code_of(function, text)
     if rule in _SURPLUS and fault.line in code.spots:
-        yield from _gone(code, fault.line)
+        yield from _gone(code, fault)
     if rule in _SCOPED:
         yield from _with_bits(code, (fault.line, *fault.about))
     parts = ROWS.get(rule, ())
@@ -182,12 +185,28 @@ def candidates_of(assembly: Assembly, text: str, fault: Fault) -> Iterator[Repai
         yield from _put(code, rule, parts, fault)
 
 
-def _gone(code: _Code, line: int) -> Iterator[Repair]:
-    """The instruction left out."""
-    yield (delete(code.spots[line]),)
+def _gone(code: AmdCode, fault: Fault) -> Iterator[Repair]:
+    """The instruction left out, of a wait the part that can go."""
+    spot = code.spots[fault.line]
+    (each,) = (each for each in code.instructions if each.line == fault.line)
+    left = _other_counts(each, code.chip, fault.part) if fault.part else ""
+    yield (replace(spot, left) if left else delete(spot),)
 
 
-def _with_bits(code: _Code, lines: Sequence[int]) -> Iterator[Repair]:
+def _other_counts(wait: AssemblyInstruction, chip: ChipRow, part: str) -> str:
+    """A wait without one of its counters; "" if it has no other."""
+    if not counters_of(wait.mnemonic):
+        words = [each for each in (*wait.operands, *wait.modifiers) if each != "&"]
+        counts = wait_counts(words, chip.generation)
+        rest = " ".join(f"{name}({n})" for name, n in counts.items() if name != part)
+        return f"{wait.mnemonic} {rest}" if rest else ""
+    operand = wait.operands[-1]
+    counts = read_wait(wait.mnemonic, operand) if isinstance(operand, int) else None
+    left = counts.only(counters_of(wait.mnemonic) - {part}) if counts is not None else WaitCounts()
+    return "\n".join(wait_lines(left, splits_counters=True)) if left else ""
+
+
+def _with_bits(code: AmdCode, lines: Sequence[int]) -> Iterator[Repair]:
     for line in lines:
         for bits in _BITS if line in code.spots else ():
             spot = code.spots[line]
@@ -195,7 +214,7 @@ def _with_bits(code: _Code, lines: Sequence[int]) -> Iterator[Repair]:
             yield (replace(spot, " ".join((*words, bits))),)
 
 
-def _fewer_in_flight(code: _Code, rule: Rule) -> Iterator[Repair]:
+def _fewer_in_flight(code: AmdCode, rule: Rule) -> Iterator[Repair]:
     """A wait that is there with a lower count, where the rule is about registers."""
     if rule not in (Rule.RAW, Rule.WAW):
         return
@@ -207,7 +226,7 @@ def _fewer_in_flight(code: _Code, rule: Rule) -> Iterator[Repair]:
                 yield (replace(spot, f"{head}({less})"),)
 
 
-def _wider(code: _Code, forms: Sequence[tuple[Part, ...]]) -> Iterator[Repair]:
+def _wider(code: AmdCode, forms: Sequence[tuple[Part, ...]]) -> Iterator[Repair]:
     """A write-back or an invalidate that is there, of another scope."""
     for part in (Part.WRITE_BACK, Part.INVALIDATE):
         texts = code.texts(part) if (part,) in forms else []
@@ -218,7 +237,7 @@ def _wider(code: _Code, forms: Sequence[tuple[Part, ...]]) -> Iterator[Repair]:
 
 
 def _put(
-    code: _Code, rule: Rule, forms: Sequence[tuple[Part, ...]], fault: Fault
+    code: AmdCode, rule: Rule, forms: Sequence[tuple[Part, ...]], fault: Fault
 ) -> Iterator[Repair]:
     """The parts put before a statement: near to the finding first, then elsewhere."""
     lines = [line for line in (*fault.about, fault.line) if line]

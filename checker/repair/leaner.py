@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from fencewright.checker.findings.finding import VerdictKind
+from fencewright.checker.findings.finding import SURPLUS, VerdictKind
 from fencewright.checker.repair.edits import Repair, delete, edited
 from fencewright.checker.repair.ptx import PtxCode, code_of, ordered_name
 from fencewright.checker.repair.search import Judge, Judgement
@@ -304,7 +304,7 @@ def _weakest(
     each = next(each for each in function.instructions if each.number == number)
     for form in forms_of(file, function, text, number):
         step = _step(file, function, text, each, form)
-        if step is not None and _is_kept(step, form, text, judged, judge):
+        if step is not None and is_kept(step, text, judged, judge, needs_proof=form.needs_proof):
             return step
     return None
 
@@ -335,12 +335,14 @@ def _step(
     return Step(function.name, *texts, each.line, repair, saved, str(before.unit))
 
 
-def _is_kept(step: Step, form: _Form, text: str, judged: Judgement, judge: Judge) -> bool:
-    """True where the text stays as good with a step: no finding more, and no proof less."""
+def is_kept(step: Step, text: str, judged: Judgement, judge: Judge, *, needs_proof: bool) -> bool:
+    """True where the text stays as good with a step: no finding more, but of what else can go, and
+    no proof less."""
     proof = judged.proofs.get(step.function)
-    if form.needs_proof and (proof is None or proof.kind is not VerdictKind.RACE_FREE):
+    if needs_proof and (proof is None or proof.kind is not VerdictKind.RACE_FREE):
         return False
     again = judge(edited(text, step.repair), step.function)
     if again is None or not again.keeps(judged):
         return False
-    return not again.kinds(notes=True) - judged.kinds(notes=True)
+    new = again.kinds(notes=True) - judged.kinds(notes=True)
+    return all(rule in SURPLUS for rule, _ in new)

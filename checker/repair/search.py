@@ -14,13 +14,17 @@ _MOST_TRIED = 64
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A finding, as the search compares them: its place in the text, and what it is."""
+    """A finding, as the search compares them: its place in the text, and what it is.
+
+    ``part``: as ``Finding`` has it.
+    """
 
     rule: str
     function: str
     line: int
     level: Level
     about: tuple[int, ...] = ()
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,8 @@ def ends(fault: Fault, repair: Repair, judged: Judgement, again: Judgement) -> b
     old, new = judged.kinds(notes=notes), again.kinds(notes=notes)
     if any(rule not in SURPLUS for rule, _ in new - old):
         return False
-    if fault.rule in SURPLUS and all(each.action is Action.DELETE for each in repair):
+    goes = fault.part or all(each.action is Action.DELETE for each in repair)
+    if fault.rule in SURPLUS and goes:
         # What is gone may make something else surplus, even at the line that takes its place.
         return True
     key = (fault.rule, fault.function)

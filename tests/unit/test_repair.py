@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from campaigns import some_of
+from test_verdicts_amd import CASES, kernel_text
 
 from fencewright.checker.findings.finding import Level, Rule, VerdictKind
 from fencewright.checker.repair.edits import (
@@ -18,6 +19,7 @@ from fencewright.checker.repair.edits import (
     replace,
 )
 from fencewright.checker.repair.leaner import leaner
+from fencewright.checker.repair.narrower import narrower
 from fencewright.checker.repair.prices import amd_prices
 from fencewright.checker.repair.ptx import ROWS, code_of, ordered_name
 from fencewright.checker.repair.search import Fault, Judgement, Proof, ends, repair_of
@@ -33,6 +35,7 @@ from fencewright.tools.dev.pages.museum_repairs import (
     problem_of,
     repaired,
 )
+from fencewright.tools.llvm_tools import find_llvm_tool
 
 EXHIBITS = {each.name: each for each in exhibits()}
 ROWS_OF = {each.exhibit: each for each in rows()}
@@ -333,8 +336,8 @@ END:
 """
 
 
-def _lean(text: str, tmp_path: Path) -> str:
-    code, to = tmp_path / "k.ptx", tmp_path / "to.ptx"
+def _lean(text: str, tmp_path: Path, name: str = "k.ptx") -> str:
+    code, to = tmp_path / name, tmp_path / f"to_{name}"
     code.write_text(text)
     assert fence_check.main(["--fix", "surplus", str(code), "-o", str(to)]) == 0
     return to.read_text()
@@ -435,6 +438,75 @@ def test_a_step_that_is_judged_worse_is_not_taken() -> None:
         return worse
 
     assert not list(leaner(lambda: SEQ_CST, "k.ptx", proved, judge))
+
+
+MESSAGES = {
+    case.name: kernel_text(case.body, case.chip) for case in CASES if "message" in case.name
+}
+AT_SYSTEM = MESSAGES["message"].replace(" sc1\n", " sc0 sc1\n")
+OLD_AT_SYSTEM = (
+    MESSAGES["message of gfx90a"]
+    .replace("global_store_dword v2", "buffer_wbl2\n\ts_waitcnt vmcnt(0)\n\tglobal_store_dword v2")
+    .replace("buffer_wbinvl1_vol", "buffer_invl2\n\tbuffer_wbinvl1_vol")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            AT_SYSTEM,
+            MESSAGES["message"].replace("vmcnt(0) expcnt(6)", "expcnt(6)"),
+        ),
+        # The agent needs no write-back of its one L2, nor the wait for that.
+        (
+            OLD_AT_SYSTEM,
+            MESSAGES["message of gfx90a"].replace("\ts_waitcnt vmcnt(0) ; loaded\n", ""),
+        ),
+    ],
+    ids=["gfx942", "gfx90a"],
+)
+def test_scopes_of_the_system_become_the_agents(text: str, expected: str, tmp_path: Path) -> None:
+    assert _lean(text, tmp_path, "k.s") == expected
+    assembler = find_llvm_tool("llvm-mc")
+    if assembler is None:
+        pytest.skip("llvm-mc is not installed")
+    code = expected.partition("\t.amdgpu_metadata")[0]
+    assert problem_of(EXHIBITS["acquire-lost"], code, assembler) == ""
+
+
+def test_scopes_of_what_is_not_proved_stay(tmp_path: Path) -> None:
+    text = AT_SYSTEM.replace("\ts_barrier ; seen\n", "")
+    assert _lean(text, tmp_path, "k.s").count(" sc0 sc1\n") == AT_SYSTEM.count(" sc0 sc1\n")
+    worse = Judgement((), {"k": Proof(VerdictKind.RACE)})
+    proved = Judgement((), {"k": Proof(VerdictKind.RACE_FREE)})
+    assert not list(narrower(lambda: AT_SYSTEM, "k.s", proved, lambda text, function: worse))
+
+
+@pytest.mark.parametrize(
+    ("chip", "wait", "left"),
+    [
+        ("gfx90a", "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt vmcnt(0)"),
+        ("gfx90a", "s_waitcnt lgkmcnt(0) & vmcnt(0)", "s_waitcnt vmcnt(0)"),
+        ("gfx90a", "s_waitcnt 0", "s_waitcnt vmcnt(0) expcnt(0)"),
+        ("gfx1200", "s_wait_storecnt_dscnt 0x0", "s_wait_storecnt 0x0"),
+    ],
+)
+def test_a_wait_keeps_the_counters_that_are_needed(
+    chip: str, wait: str, left: str, tmp_path: Path
+) -> None:
+    """The store before a flag: no verdict tells what it is for."""
+    lines = (
+        f'\t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"',
+        "k:",
+        "\tglobal_store_{} v0, v1, s[0:1]",
+        f"\t{wait}",
+        "\tglobal_store_{} v0, v2, s[2:3]",
+        "\ts_endpgm",
+        ".Lfunc_end0:\n",
+    )
+    text = "\n".join(lines).replace("{}", "b32" if chip == "gfx1200" else "dword")
+    assert _lean(text, tmp_path, "k.s") == text.replace(wait, left)
 
 
 # Prices

@@ -280,6 +280,7 @@ class _Reporter:
                 ReportedStep(each.thread, self._place(finding, each.line), each.text, each.order)
                 for each in finding.steps
             ),
+            part=finding.part,
         )
 
     def unused(self, findings: Iterable[ReportedFinding]) -> Iterator[Diagnostic]:

@@ -5,10 +5,11 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fencewright.checker.repair.edits import Action, Repair, edited, moved
 from fencewright.checker.repair.leaner import Step, leaner
+from fencewright.checker.repair.narrower import narrower
 from fencewright.checker.repair.search import Fault, Judgement, Proof, repair_of
 from fencewright.checker.repair.words import Places, described
 from fencewright.lowering.cdna.code.objects import MAGIC
@@ -46,7 +47,8 @@ def judgement_of(report: FileReport, *, of_surplus: bool) -> Judgement:
 
 def _fault(finding: ReportedFinding) -> Fault:
     about = tuple(place.line for _, place in finding.about if place.file == finding.at.file)
-    return Fault(finding.rule, finding.function, finding.at.line, finding.level, about)
+    at = finding.at.line
+    return Fault(finding.rule, finding.function, at, finding.level, about, finding.part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Fixer:
         self._arguments.replays = False
         self._of_surplus = arguments.fix == SURPLUS
         self._arguments.finds_surplus = self._of_surplus
+        self._given_up: set[tuple[str, ...]] = set()
 
     def report(self) -> FileReport:
         """The findings in the text as it is now."""
@@ -84,10 +87,9 @@ class Fixer:
 
     def fixed(self) -> Iterator[Fixed]:
         """Each finding that is asked for with its repair; ``text`` has those that were found."""
-        given_up: set[tuple[str, str, str]] = set()
         while True:
             report = self.report()
-            left = (each for each in report.findings if _key(each) not in given_up)
+            left = (each for each in report.findings if _key(each) not in self._given_up)
             finding = next(filter(self._is_asked, left), None)
             if finding is None:
                 return
@@ -96,17 +98,16 @@ class Fixer:
             repair = repair_of(self.text, fault, judged, self._candidates(fault), self._judge)
             yield Fixed(finding, repair, self._lines)
             if repair is None:
-                given_up.add(_key(finding))
+                self._given_up.add(_key(finding))
             else:
                 self._edit(repair)
 
     def lean(self) -> Iterator[tuple[Step, int]]:
-        """The steps that make PTX leaner beyond its findings, each with the line of the code as it
+        """The steps that make code leaner beyond its findings, each with the line of the code as it
         was given; ``text`` has them done."""
-        if not self.is_ptx:
-            return
         judged = judgement_of(self.report(), of_surplus=True)
-        for step in leaner(lambda: self.text, self.file, judged, self._judge):
+        steps = leaner if self.is_ptx else narrower
+        for step in steps(lambda: self.text, self.file, judged, self._judge):
             yield step, self._lines[step.line - 1]
             self._edit(step.repair)
 
@@ -165,9 +166,9 @@ class Fixer:
         return amd.candidates_of(read_assembly(self.text, self.file), self.text, fault)
 
 
-def _key(finding: ReportedFinding) -> tuple[str, str, str]:
+def _key(finding: ReportedFinding) -> tuple[str, ...]:
     """A finding whose lines may have moved."""
-    return finding.rule, finding.function, finding.instruction
+    return finding.rule, finding.function, finding.instruction, finding.part
 
 
 def fix(arguments: Namespace) -> int:
@@ -208,6 +209,10 @@ def _fixed_lines(report: FileReport, fixer: Fixer, arguments: Namespace) -> Iter
     paint = painter(arguments.color, to_stdout=True)
     place_of = fixer.places()
     done = list(fixer.fixed())
+    steps = list(fixer.lean()) if arguments.fix == SURPLUS else []
+    if steps:
+        # The wait for a write-back that has gone, say.
+        done += fixer.fixed()
     for each in done:
         line = each.line_of(each.finding.at.line)
         # As it is reported: with what an execution shows of it, and at its own lines.
@@ -215,7 +220,6 @@ def _fixed_lines(report: FileReport, fixer: Fixer, arguments: Namespace) -> Iter
             yield str(paint(shown))
         for text in notes_of(each, place_of):
             yield str(paint(Diagnostic(text, fixer.file, line, 1, Severity.NOTE)))
-    steps = list(fixer.lean()) if arguments.fix == SURPLUS else []
     for step, line in steps:
         yield str(paint(Diagnostic(_step_text(step), fixer.file, line, 1, Severity.NOTE)))
     if not done and not steps:
@@ -229,13 +233,14 @@ def _fixed_lines(report: FileReport, fixer: Fixer, arguments: Namespace) -> Iter
 
 
 def _reported(report: FileReport, finding: ReportedFinding, line: int) -> ReportedFinding:
-    """The finding of the report that a finding of the edited text is; itself if none is."""
+    """The finding of the report that a finding of the edited text is; itself if none is, at the
+    line of the code as it was given."""
     same = (
         each
         for each in report.findings
         if (each.rule, each.function, each.at.line) == (finding.rule, finding.function, line)
     )
-    return next(same, finding)
+    return next(same, replace(finding, at=replace(finding.at, line=line)))
 
 
 def notes_of(fixed: Fixed, place_of: Places) -> Iterator[str]:

@@ -54,8 +54,8 @@ class ReportedFinding:
     ``lowering.cdna.performance.costs`` for the waves of a work-group, as many as are known.
     ``executed``: what the machine makes of it. ``is_shown``: whether it was asked for;
     ``was_not_judged``: whether it says that something could not be checked; ``is_known``: whether
-    the baseline has it. ``ignored``: the reason of a comment that ignores it. ``steps``: of a
-    counterexample, where there is one.
+    the baseline has it. ``ignored``: the reason of a comment that ignores it. ``steps`` and
+    ``part`` as ``Finding`` has them.
     """
 
     rule: str
@@ -73,6 +73,7 @@ class ReportedFinding:
     executed: str = ""
     ignored: str = ""
     steps: tuple[ReportedStep, ...] = ()
+    part: str = ""
 
     @property
     def is_new(self) -> bool:

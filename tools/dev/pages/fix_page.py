@@ -69,8 +69,10 @@ of the written code.
 
 ## Leaner code
 
-`--fix surplus` removes [redundant synchronisation](checker.md#what-can-go), and finds in PTX weaker forms that cost less by
-[the prices](reference/costs.md):
+`--fix surplus` removes [redundant synchronisation](checker.md#what-can-go), of a wait for several counters those that
+can go, and finds weaker forms that cost less by [the prices](reference/costs.md). In AMD assembly accesses, write-backs and
+invalidates of the system become the agent's, or are removed where the agent needs none, in kernels that are proved
+race-free and stay so. In PTX:
 
 - `.sys` becomes `.gpu`, in any kernel;
 - `fence.sc` becomes `fence.acq_rel`, a fence of one side, or is removed, and an ordered access becomes relaxed,
