@@ -21,13 +21,11 @@ def access(
     def picture() -> str | None:
         from fencewright.simulator.performance.accesses.bank_conflicts import places_of
         from fencewright.simulator.pictures.access_svg import access_svg
-        from fencewright.simulator.pictures.missing import MissingLibraryError
+        from fencewright.simulator.pictures.missing import drawn_if_possible
 
         model = accesses.model_of(instruction, target)
         given = accesses.given_addresses(model, addresses)
-        try:
-            return access_svg(model, places_of(model, given), counts)
-        except MissingLibraryError:
-            return None  # The table is shown alone.
+        places = places_of(model, given)
+        return drawn_if_possible(lambda _: access_svg(model, places, counts), counts)
 
     return replace(counts, picture=picture)

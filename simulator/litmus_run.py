@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fencewright.lowering.notebook import html_table
 from fencewright.simulator.core.condition import (
     And,
     Compare,
@@ -73,6 +74,16 @@ class Run:
     states: int = 0
     incomplete: str = ""
     steps: int = 0
+
+    def _repr_html_(self) -> str:
+        found = self.outcomes
+        if found is None:
+            rows = ((each,) for each in self.races)
+            return html_table("data races: nothing is defined", ("race",), rows)
+        heading = "final states" + (f", {self.incomplete}" if self.incomplete else "")
+        return html_table(
+            heading, tuple(map(str, found.observables)), sorted(found.states, key=str)
+        )
 
     @property
     def never_ends(self) -> bool:

@@ -18,12 +18,14 @@ from fencewright.checker.amd.comparison.paths import walks
 from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.state import Code
 from fencewright.checker.findings.finding import Finding, Level, Rule
+from fencewright.checker.findings.finding import Step as FoundStep
 from fencewright.checker.source.compare import Pair
 from fencewright.lowering.cdna.chips import TGSPLIT, Counter
 from fencewright.lowering.cdna.code.counterexample_peer import partner_steps
 from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.instructions import either_form
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
 from fencewright.lowering.vocabulary import Operation as AccessOperation
@@ -37,6 +39,8 @@ from fencewright.simulator.cdna.rows import (
     Interpretation,
 )
 from fencewright.simulator.cdna.symmetry import SymmetricEngine
+from fencewright.simulator.cdna.trace import Counterexample as Execution
+from fencewright.simulator.cdna.trace import find_counterexample
 from fencewright.simulator.core.condition import Condition, parse_condition
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import (
@@ -142,12 +146,32 @@ class Counterexample:
     def program(self) -> CdnaProgram:
         """The test as the machine executes it."""
         end = Executed("", counts=_executed(dict.fromkeys(self.mode.chip.counters, 0)))
-        threads = tuple(
-            Thread(place, tuple(made for each in (*wave, end) for made in each.instructions()))
-            for place, wave in self.waves
-        )
+        threads: list[Thread[CdnaInstruction]] = []
+        for placement, wave in self.waves:
+            made = [(each, code) for each in (*wave, end) for code in each.instructions()]
+            places = (SourceLocation("", each.line) if each.line else None for each, _ in made)
+            threads.append(Thread(placement, tuple(code for _, code in made), tuple(places)))
         observed = tuple(self.condition.formula.observables())
-        return Program(self.locations, threads, observed, self.name)
+        return Program(self.locations, tuple(threads), observed, self.name)
+
+    def execution(self) -> Execution:
+        """An execution of the plain machine to the outcome, for a test that shows it."""
+        found = find_counterexample(self.program(), self.condition.formula, self.configuration)
+        assert found is not None, self.name
+        return found
+
+    def steps(self) -> Iterator[FoundStep]:
+        """The steps of such an execution, each in its wave and at its line, 0 of a partner's."""
+        found = self.execution()
+        for order, event in enumerate(found.trace.events, 1):
+            if event.number < 0 or order in found.register_steps:
+                continue
+            op = found.machine.compiled.by_number[event.number]
+            place = found.machine.compiled.place(op)
+            line = place.line if place is not None else 0
+            is_found = any(each.line for each in self.waves[op.wave][1])
+            thread = f"P{op.wave}" if is_found else f"P{op.wave}, a partner that is not in the code"
+            yield FoundStep(thread, line, found.machine.describe_event(event), order)
 
     @property
     def locations(self) -> tuple[Location, ...]:

@@ -30,6 +30,7 @@ from fencewright.simulator.pictures.graph_explainer import (
     loose_explained,
     weak_explained,
 )
+from fencewright.simulator.pictures.missing import drawn_if_possible
 from fencewright.simulator.ptx import events as ptx_events
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, instruction_text
@@ -92,6 +93,11 @@ class ExecutionGraph:
     events: tuple[GraphEvent, ...]
     edges: tuple[Edge, ...]
     cycle: tuple[Edge, ...]
+
+    def _repr_svg_(self) -> str | None:
+        from fencewright.simulator.pictures.graph_svg import graph_svg
+
+        return drawn_if_possible(graph_svg, self)
 
     def thread(self, event: int) -> int:
         """The thread of an event."""

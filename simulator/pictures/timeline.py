@@ -13,6 +13,7 @@ from fencewright.simulator.cdna.system import LineTopology, MachineEvent, Machin
 from fencewright.simulator.cdna.trace import Counterexample
 from fencewright.simulator.cdna.trace_explainer import overwritten
 from fencewright.simulator.cdna.wave import ID_MASK, Op, StepKind
+from fencewright.simulator.pictures.missing import drawn_if_possible
 
 
 class BarLook(Enum):
@@ -86,6 +87,11 @@ class Timeline:
     def end(self) -> int:
         """The column after the last step."""
         return len(self.steps) + 1
+
+    def _repr_svg_(self) -> str | None:
+        from fencewright.simulator.pictures.timeline_svg import timeline_svg
+
+        return drawn_if_possible(timeline_svg, self)
 
 
 def timeline(execution: Counterexample, name: str = "") -> Timeline:

@@ -379,6 +379,37 @@ def test_sarif_is_what_its_schema_says(check: Check, tmp_path: Path) -> None:
     assert place["uri"] == "d/cut.amdgcn"
 
 
+def test_sarif_shows_the_steps_of_a_counterexample(check: Check) -> None:
+    """The outcome on the machine: each wave's steps, those of the code at the author's lines."""
+    exhibit = Path(__file__).parents[1] / "museum" / "lost-write-back-wait"
+    asked = [str(exhibit / "wrong.s"), "--source", str(exhibit / "source.ll")]
+    document = json.loads(check(*asked, "--format", "sarif")[1])
+    assert valid(document) == []
+    (found,) = document["runs"][0]["results"]
+    (flow,) = found["codeFlows"]
+    assert flow["message"]["text"].startswith("on the machine, two waves end with ")
+    assert [each["message"]["text"] for each in flow["threadFlows"]] == [
+        "P0", "P1, a partner that is not in the code",
+    ]  # fmt: skip
+    own, partner = (
+        [(each["executionOrder"], each["location"]) for each in wave["locations"]]
+        for wave in flow["threadFlows"]
+    )
+    lines = [
+        (each["physicalLocation"]["artifactLocation"]["uri"],
+         each["physicalLocation"]["region"]["startLine"])
+        for _, each in own
+    ]  # fmt: skip
+    assert lines[0] == ("file:///k.hip", 1)
+    assert ("file:///k.hip", 4) in lines
+    said = {each["message"]["text"]: order for order, each in (*own, *partner)}
+    seen, late = (
+        next(order for text, order in said.items() if all(word in text for word in words))
+        for words in (("global_load", "flag", "reads 1"), ("buffer_wbl2", "done for data"))
+    )
+    assert seen < late
+
+
 @pytest.mark.parametrize(
     "change",
     [{"ruleId": ""}, {"level": "fatal"}, {"locations": []}, {"message": {}}, {"column": 1}],

@@ -7,8 +7,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from test_author_lines import RACE
+from test_pictures import ROOT, SEEN, drawn, ptx
 
 import fencewright
+from fencewright.simulator import litmus_run
+from fencewright.simulator.ptx.formats.columns import read_litmus
+from fencewright.simulator.ptx.model import PtxModel
+
+LITMUS = ROOT / "tests/litmus/ptx"
 
 
 def html_of(shown: Any) -> str:
@@ -64,6 +70,21 @@ def test_arguments_and_a_verdict() -> None:
         "error" if e.is_error else "warning" for e in verdict.findings
     ]
     assert any("tile" in row[3] for row in found)
+
+
+def test_outcomes_and_the_pictures_of_executions(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = litmus_run.run(litmus_run.PtxTest(read_litmus(LITMUS / "MP.litmus"), PtxModel()))
+    assert ran.outcomes is not None
+    head, *rows = cells(ran)
+    assert head == [str(each) for each in ran.outcomes.observables]
+    assert len(rows) == len(ran.outcomes.states)
+    shown = ptx("MP"), drawn(SEEN[0])
+    for each, library in zip(shown, ("pygraphviz", "drawsvg"), strict=True):
+        picture = svg_of(each)
+        assert picture is not None
+        assert ElementTree.fromstring(picture).tag.endswith("svg")
+        monkeypatch.setitem(sys.modules, library, None)
+        assert svg_of(each) is None
 
 
 def test_markup_in_a_result_is_text() -> None:

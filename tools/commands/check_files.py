@@ -3,7 +3,7 @@
 import re
 import traceback
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fencewright.checker.findings.finding import (
@@ -11,6 +11,7 @@ from fencewright.checker.findings.finding import (
     SURPLUS,
     Finding,
     Level,
+    Step,
 )
 from fencewright.checker.repair.prices import amd_prices, ptx_prices
 from fencewright.checker.source.program import SourceError
@@ -142,7 +143,8 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
     found = sorted(e for one in functions for e in findings_of(one, finds_surplus=surplus))
     comparisons = beside.comparisons(many)
     found = merged(found, comparisons)
-    shown = show_counterexamples(comparisons, file, arguments.counterexamples)
+    has_steps = arguments.format == "sarif"
+    shown = show_counterexamples(comparisons, file, arguments.counterexamples, has_steps=has_steps)
     executed = dict(shown) if arguments.replays else {}
     code = {
         each.line: _CodeOfLine(function.name, each.text, each.source)
@@ -154,7 +156,7 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
     )
     checks = (each.checked for each in functions)
     provided = (each for one in checks for each in one.provided()) if arguments.lift else ()
-    reported = tuple(reporter.reported(each, executed.get(each, "")) for each in found)
+    reported = tuple(reporter.reported(each, *executed.get(each, ("", ()))) for each in found)
     source = beside.source
     return FileReport(
         path,
@@ -234,10 +236,14 @@ class _Reporter:
     ignores: Mapping[int, Ignore]
     arguments: Namespace
 
-    def reported(self, finding: Finding, executed: str = "") -> ReportedFinding:
+    def reported(
+        self, finding: Finding, executed: str = "", steps: Sequence[Step] = ()
+    ) -> ReportedFinding:
         """A finding as reports have it; with ``--run`` it is at its line of the source."""
         made = replace(
-            self._in_code(finding), executed=executed, ignored=self._reason_to_ignore(finding)
+            self._in_code(replace(finding, steps=tuple(steps) or finding.steps)),
+            executed=executed,
+            ignored=self._reason_to_ignore(finding),
         )
         source = self.path if self.arguments.run else self.arguments.source
         if finding.function:
@@ -277,7 +283,7 @@ class _Reporter:
             self._is_shown(finding, can_go),
             finding.rule in NOT_JUDGED,
             steps=tuple(
-                ReportedStep(each.thread, self._place(finding, each.line), each.text, each.order)
+                ReportedStep(each.thread, self._step_place(each.line), each.text, each.order)
                 for each in finding.steps
             ),
             part=finding.part,
@@ -302,9 +308,11 @@ class _Reporter:
         What a comparison finds speaks of the lines of its own source; with ``--run`` the code has
         those of a numbered copy of that.
         """
-        if finding.function or self.arguments.run:
-            return CodeLine(self.file, line)
-        return CodeLine(self.file, line, places_of(self._code(line).source, self.paths))
+        return CodeLine(self.file, line) if finding.function else self._step_place(line)
+
+    def _step_place(self, line: int) -> CodeLine:
+        source = None if self.arguments.run else self._code(line).source
+        return CodeLine(self.file, line, places_of(source, self.paths))
 
     def _reason_to_ignore(self, finding: Finding) -> str:
         """The reason to ignore it: of a comment at its line or its source's, or for its rule."""

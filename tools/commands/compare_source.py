@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
-from fencewright.checker.findings.finding import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule, Step
 from fencewright.checker.source.program import SourceModule, with_cuda_atomics
 from fencewright.lowering.code.source_location import files_in
 from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
@@ -293,9 +293,14 @@ def merged(found: Sequence[Finding], comparisons: Sequence["Comparison[object]"]
 
 
 def show_counterexamples(
-    comparisons: Sequence["Comparison[AmdComparer]"], file: str, folder: str | None
-) -> Iterator[tuple[Finding, str]]:
-    """For each error against the source, the machine's counterexample; tests go to ``folder``."""
+    comparisons: Sequence["Comparison[AmdComparer]"],
+    file: str,
+    folder: str | None,
+    *,
+    has_steps: bool,
+) -> Iterator[tuple[Finding, tuple[str, tuple[Step, ...]]]]:
+    """For each error against the source, the machine's counterexample in words, and with
+    ``has_steps`` its steps; tests go to ``folder``."""
     judges = (each.comparer for each in comparisons if each.comparer is not None)
     errors = [(one.lifted, *each) for one in judges for each in one.pairs.items()]
     if not errors:
@@ -311,7 +316,7 @@ def show_counterexamples(
         try:
             test = counterexample(lifted, finding, pair, f"found{number}")
         except UnshownError as problem:
-            yield finding, f"without a test: {problem}"
+            yield finding, (f"without a test: {problem}", ())
             continue
         waves = "two" if len(test.waves) == 2 else "three"
         said = f"on the machine, {waves} waves end with {test.forbidden}"
@@ -328,14 +333,11 @@ def show_counterexamples(
                 missing = problem
         else:
             said += ": --counterexamples writes the test"
-        yield finding, said
+        yield finding, (said, tuple(test.steps()) if has_steps else ())
 
 
 def _picture(test: "Counterexample") -> str:
-    from fencewright.simulator.cdna.trace import find_counterexample
     from fencewright.simulator.pictures.timeline import timeline
     from fencewright.simulator.pictures.timeline_svg import timeline_svg
 
-    found = find_counterexample(test.program(), test.condition.formula, test.configuration)
-    assert found is not None
-    return timeline_svg(timeline(found))
+    return timeline_svg(timeline(test.execution()))

@@ -149,7 +149,8 @@ def _results(
 
 def _code_flow(found: ReportedFinding) -> dict[str, Any]:
     """A counterexample: a flow for each thread, whose steps are ordered by nothing if they have one
-    number (SARIF 3.38.11, executionOrder)."""
+    number (SARIF 3.38.11, executionOrder). Steps of a partner, which is not in the code, are at the
+    finding."""
     by_thread: dict[str, list[ReportedStep]] = {}
     for step in found.steps:
         by_thread.setdefault(step.thread, []).append(step)
@@ -159,7 +160,8 @@ def _code_flow(found: ReportedFinding) -> dict[str, Any]:
             "message": {"text": thread},
             "locations": [
                 {
-                    "location": _location(step.at) | {"message": {"text": step.text}},
+                    "location": _location(step.at if step.at.line else found.at)
+                    | {"message": {"text": step.text}},
                     "executionOrder": step.order,
                 }
                 for step in steps
@@ -167,7 +169,8 @@ def _code_flow(found: ReportedFinding) -> dict[str, Any]:
         }
         for number, (thread, steps) in enumerate(by_thread.items(), 1)
     ]
-    return {"message": {"text": "two threads of one launch"}, "threadFlows": flows}
+    text = found.executed or "two threads of one launch"
+    return {"message": {"text": text}, "threadFlows": flows}
 
 
 def fingerprint_of(report: FileReport, found: ReportedFinding) -> str:
