@@ -1,12 +1,12 @@
 """Timelines of the CDNA machine drawn as SVG: a column for each step, a lane for each wave and
-cache.
+cache, in bands of a page's width.
 
 What every renderer draws is used: text stands on a plate of its own where an arrow would cross it.
 Drawn with the package drawsvg (``pip install 'fencewright[pictures]'``).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -49,12 +49,10 @@ _CHARACTER = 0.64
 _PAD = 5
 _ROW = 34
 _LANE_GAP = 8
-_NAME_GAP = 20
-"""Between lanes, and where their names stand between them."""
-_REPEAT = 900
-"""In how many pixels the names of lanes come again."""
-_STEP = 10
-"""By how many pixels a name is moved to make room for an arrow."""
+_BAND_GAP = 44
+"""Between bands, with the numbers of the steps."""
+_PAGE = 1000
+"""The width of a page in pixels: a longer timeline goes on below."""
 _TOP = 72
 _NARROWEST = 34
 _EXPLANATION = 110
@@ -63,59 +61,69 @@ _ARROW_FROM_LEFT = 9
 
 
 class _Layout:
-    """The positions of columns and rows, in pixels.
+    """The positions of the columns ``first`` to before ``last`` and of all rows, in pixels.
 
-    The columns of the steps ``left_out`` are empty: the next one starts where they do.
+    The columns of the steps ``left_out`` are empty: the next one starts where they do. ``bars``:
+    their parts that are in it.
     """
 
-    def __init__(self, drawn: Timeline, left_out: frozenset[int]):
-        self.left_out = left_out
+    def __init__(
+        self, drawn: Timeline, left_out: frozenset[int], first: int, last: int, top: float
+    ):
+        self.steps = [n for n in range(first, last) if n not in left_out]
+        self.bars = [
+            replace(bar, start=max(bar.start, first), end=min(bar.end, last))
+            for bar in drawn.bars
+            if any(bar.start <= n < bar.end for n in self.steps)
+        ]
+        self.arrows = [each for each in drawn.arrows if first <= each.step < last]
         headings = [heading for lane in drawn.lanes for heading in lane.rows]
-        self.heading_width = _width(headings, _TEXT) + 2 * _PAD
         names = _width([lane.name for lane in drawn.lanes], _TEXT)
         places = _width([lane.place for lane in drawn.lanes], _TEXT)
-        self.left = max(names, places) + 2 * _PAD + self.heading_width
-        self.columns = self._columns(drawn)
-        self.right = self.columns[-1]
-        self.names = self._repeated_names()
-        gap = _NAME_GAP if self.names else _LANE_GAP
+        self.left = max(names, places) + _width(headings, _TEXT) + 4 * _PAD
+        self.columns = self._columns(first, last)
+        self.right = self.columns[last]
+        self.top = top
         self.rows: list[float] = []
         self.lanes: list[float] = []
-        self.top = _TOP + 14.0 * len(_notes(drawn))
-        below = self.top
-        for number, lane in enumerate(drawn.lanes):
-            below += gap if number else 0
-            self.lanes.append(below)
-            self.rows += [below + _ROW * row for row in range(len(lane.rows))]
-            below += _ROW * len(lane.rows)
-        self.bottom = below + _LANE_GAP
-        # The first lane's names are below the numbers of the steps.
-        shift = gap - _LANE_GAP
-        self.lanes = [at + shift for at in self.lanes]
-        self.rows = [at + shift for at in self.rows]
-        self.bottom += shift
+        for lane in drawn.lanes:
+            self.lanes.append(top)
+            self.rows += [top + _ROW * row for row in range(len(lane.rows))]
+            top += _ROW * len(lane.rows) + _LANE_GAP
+        self.bottom = top
 
     def arrow(self, arrow: Arrow) -> float:
         """The position at which an arrow goes down or up."""
         return self.columns[arrow.step] + _ARROW_FROM_LEFT
 
-    def _repeated_names(self) -> list[float]:
-        """The positions of repetitions of the names of the lanes: not close to the right end."""
-        count = int((self.right - self.left) / _REPEAT - 0.5)
-        return [self.left + _REPEAT * number for number in range(1, count + 1)]
-
-    def _columns(self, drawn: Timeline) -> list[float]:
+    def _columns(self, first: int, last: int) -> dict[int, float]:
         """The left edge of each column, and the right edge of the last: every text fits its bar."""
-        widths = [0.0 if n in self.left_out else float(_NARROWEST) for n in range(drawn.end)]
-        for bar in sorted(drawn.bars, key=lambda bar: bar.end - bar.start):
-            kept = [n for n in range(bar.start, bar.end) if n not in self.left_out]
-            if kept:
-                missing = _width(bar.lines, _TEXT) + 2 * _PAD + 2 - sum(widths[n] for n in kept)
-                widths[kept[-1]] += max(0.0, missing)
-        edges = [self.left]
-        for width in widths:
-            edges.append(round(edges[-1] + width, 1))
+        widths = dict.fromkeys(self.steps, float(_NARROWEST))
+        for bar in sorted(self.bars, key=lambda bar: bar.end - bar.start):
+            kept = [n for n in self.steps if bar.start <= n < bar.end]
+            missing = _width(bar.lines, _TEXT) + 2 * _PAD + 2 - sum(widths[n] for n in kept)
+            widths[kept[-1]] += max(0.0, missing)
+        edges = {first: self.left}
+        for n in range(first, last):
+            edges[n + 1] = round(edges[n] + widths.get(n, 0.0), 1)
         return edges
+
+
+def _bands(drawn: Timeline, left_out: frozenset[int], top: float) -> list[_Layout]:
+    """The parts of a timeline, one below another, each as wide as fits the page."""
+    bands: list[_Layout] = []
+    first = 0
+    while first < drawn.end:
+        last = first + 1
+        band = _Layout(drawn, left_out, first, last, top)
+        while last < drawn.end:
+            wider = _Layout(drawn, left_out, first, last + 1, top)
+            if wider.right > _PAGE and band.steps:
+                break
+            band, last = wider, last + 1
+        bands.append(band)
+        first, top = last, band.bottom + _BAND_GAP
+    return bands
 
 
 def _width(lines: Sequence[str], size: int) -> float:
@@ -132,52 +140,53 @@ def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
     except ImportError as error:
         raise MissingLibraryError("drawsvg") from error
     left_out = frozenset[int]() if registers else drawn.register_steps
-    layout = _Layout(drawn, left_out)
-    bars = [bar for bar in drawn.bars if not {*range(bar.start, bar.end)} <= left_out]
-    legend = _legend_rows(drawn, layout)
     notes = _notes(drawn)
-    title = [f"ends with {drawn.outcome}", *notes]
-    width = max(layout.right, _width(title, _TEXT)) + 2 * _PAD
-    height = layout.bottom + 24 * len(legend) + 2 * _PAD + (18 if left_out else 0)
+    bands = _bands(drawn, left_out, _TOP + 14.0 * len(notes))
+    right, bottom = max(band.right for band in bands), bands[-1].bottom
+    legend = _legend_rows(drawn, right)
+    width = max(right, _width([f"ends with {drawn.outcome}", *notes], _TEXT)) + 2 * _PAD
+    height = bottom + 24 * len(legend) + 2 * _PAD + (18 if left_out else 0)
     svg = Drawing(width, height, font_family=_FONT)
     svg.append_title(f"{drawn.name}: ends with {drawn.outcome}")
     svg.append(Rectangle(0, 0, width, height, fill="white"))
     _text(svg, [drawn.name], _PAD, 20, size=15, weight="bold")
     _text(svg, [f"ends with {drawn.outcome}"], _PAD, 38)
     _text(svg, notes, _PAD, 55, colour=PAINTS[BarLook.STALE].stroke)
+    heads = _arrow_heads()
+    for band in bands:
+        _add_band(svg, drawn, band, heads)
+    _add_legend(svg, legend, bottom)
+    if left_out:
+        count = "1 step" if len(left_out) == 1 else f"{len(left_out)} steps"
+        below = bottom + 24 * len(legend) + 14
+        _text(svg, [f"left out: {count} that only touch registers"], _PAD, below, _TEXT, _GREY)
+    return svg.as_svg() + "\n"
+
+
+def _add_band(
+    svg: "Drawing", drawn: Timeline, layout: _Layout, heads: "dict[bool, tuple[str, Marker]]"
+) -> None:
     _add_columns(svg, drawn, layout)
     for lane, top in zip(drawn.lanes, layout.lanes, strict=True):
         _add_lane(svg, lane, top, layout)
-    for bar in bars:
+    for bar in layout.bars:
         _add_bar(svg, bar, layout)
-    heads = _arrow_heads()
-    for arrow in drawn.arrows:
+    for arrow in layout.arrows:
         _add_arrow(svg, arrow, layout, heads)
     # Texts last: an arrow may cross the bars of other lanes, but no text.
-    for bar in bars:
-        _add_bar_text(svg, bar, drawn.arrows, layout)
-    first_row = 0
-    for lane, top in zip(drawn.lanes, layout.lanes, strict=True):
-        arrows = [
-            layout.arrow(arrow)
-            for arrow in drawn.arrows
-            if min(arrow.source, arrow.target) < first_row <= max(arrow.source, arrow.target)
-        ]
-        _add_repeated_names(svg, lane, top, arrows, layout)
-        first_row += len(lane.rows)
-    _add_legend(svg, legend, layout)
-    if left_out:
-        count = "1 step" if len(left_out) == 1 else f"{len(left_out)} steps"
-        below = layout.bottom + 24 * len(legend) + 14
-        _text(svg, [f"left out: {count} that only touch registers"], _PAD, below, _TEXT, _GREY)
-    return svg.as_svg() + "\n"
+    for bar in layout.bars:
+        _add_bar_text(svg, bar, layout)
 
 
 def _notes(drawn: Timeline) -> list[str]:
     """The text above the columns: the explanation, and the steps that show it."""
     return [
         *wrap(drawn.explanation, _EXPLANATION),
-        *(f"step {step}: {text}" for step, text in drawn.stale_reads),
+        *(
+            line
+            for step, text in drawn.stale_reads
+            for line in wrap(f"step {step}: {text}", _EXPLANATION)
+        ),
     ]
 
 
@@ -213,9 +222,8 @@ def _add_columns(svg: "Drawing", drawn: Timeline, layout: _Layout) -> None:
     from drawsvg import Line, Rectangle
 
     _text(svg, ["step"], layout.left - _PAD, layout.top - 8, _TEXT, _GREY, anchor="end")
-    for column, (left, right) in enumerate(zip(layout.columns, layout.columns[1:], strict=False)):
-        if column in layout.left_out:
-            continue
+    for column in layout.steps:
+        left, right = layout.columns[column], layout.columns[column + 1]
         svg.append(Line(left, layout.top - 4, left, layout.bottom, stroke="#eaeef2"))
         name = str(column) if column else "start"
         middle = (left + right) / 2
@@ -229,7 +237,7 @@ def _add_columns(svg: "Drawing", drawn: Timeline, layout: _Layout) -> None:
 def _add_lane(svg: "Drawing", lane: Lane, top: float, layout: _Layout) -> None:
     from drawsvg import Line
 
-    edge = top - (_NAME_GAP - 2 if layout.names else _LANE_GAP / 2)
+    edge = top - _LANE_GAP / 2
     svg.append(Line(0, edge, layout.right, edge, stroke="#d0d7de"))
     _text(svg, [lane.name], _PAD, top + 13, weight="bold")
     if lane.place:
@@ -259,13 +267,11 @@ def _add_bar(svg: "Drawing", bar: TimelineBar, layout: _Layout) -> None:
     svg.append(box)
 
 
-def _add_bar_text(
-    svg: "Drawing", bar: TimelineBar, arrows: Sequence[Arrow], layout: _Layout
-) -> None:
+def _add_bar_text(svg: "Drawing", bar: TimelineBar, layout: _Layout) -> None:
     paint = PAINTS[bar.look]
     y = layout.rows[bar.row] + (20 if len(bar.lines) == 1 else 13)
     x = layout.columns[bar.start] + 1 + _PAD
-    if any(_crosses(arrow, bar) for arrow in arrows):
+    if any(_crosses(arrow, bar) for arrow in layout.arrows):
         _add_plate(svg, bar.lines, x, y, _TEXT, paint.fill)
     _text(svg, bar.lines, x, y, colour=paint.text)
 
@@ -286,21 +292,6 @@ def _add_plate(
     width = _width(lines, size) + 4
     plate = Rectangle(round(x - 2, 1), y - size, width, height, fill=fill, class_="plate")
     svg.append(plate)
-
-
-def _add_repeated_names(
-    svg: "Drawing", lane: Lane, top: float, arrows: Sequence[float], layout: _Layout
-) -> None:
-    """The lane's name above it again and again, where none of the ``arrows`` into it is."""
-    name = [f"{lane.name}: {lane.place}" if lane.place else lane.name]
-    width = _width(name, _TEXT)
-    for start in layout.names:
-        most = int(_REPEAT / 3 / _STEP)
-        places = [start + _STEP * n for n in sorted(range(-most, most + 1), key=abs)]
-        free = (x for x in places if not any(x - 8 < at < x + width + 8 for at in arrows))
-        x = next(free, start)
-        _add_plate(svg, name, x, top - 4, _TEXT, "white")
-        _text(svg, name, x, top - 4, _TEXT, _GREY)
 
 
 def _arrow_heads() -> "dict[bool, tuple[str, Marker]]":
@@ -329,7 +320,7 @@ def _add_arrow(
     svg.append(Line(x, start, x, end, stroke=colour, stroke_width=width, marker_end=head))
 
 
-def _legend_rows(drawn: Timeline, layout: _Layout) -> list[list[BarLook]]:
+def _legend_rows(drawn: Timeline, right: float) -> list[list[BarLook]]:
     """The looks that occur, as many to a row as fit."""
     present = {bar.look for bar in drawn.bars}
     rows: list[list[BarLook]] = [[]]
@@ -338,7 +329,7 @@ def _legend_rows(drawn: Timeline, layout: _Layout) -> list[list[BarLook]]:
         if look not in present:
             continue
         needed = _legend_width(look)
-        if rows[-1] and used + needed > layout.right:
+        if rows[-1] and used + needed > right:
             rows.append([])
             used = 0.0
         rows[-1].append(look)
@@ -350,11 +341,11 @@ def _legend_width(look: BarLook) -> float:
     return 24 + _width([look.value], _TEXT) + 20
 
 
-def _add_legend(svg: "Drawing", rows: list[list[BarLook]], layout: _Layout) -> None:
+def _add_legend(svg: "Drawing", rows: list[list[BarLook]], bottom: float) -> None:
     from drawsvg import Rectangle
 
     for row, looks in enumerate(rows):
-        x, y = float(_PAD), layout.bottom + 24 * row + 4
+        x, y = float(_PAD), bottom + 24 * row + 4
         for look in looks:
             paint = PAINTS[look]
             svg.append(
