@@ -50,6 +50,12 @@ _OF_NOTHING = (
     "no barrier, flag or fence is between; order the blocks by a flag, or give each a place of "
     "its own"
 )
+_BOTH_LACK = ", and nothing "
+"""Of the pieces that are missing: of the signal, and of who sees it."""
+_OF_BOTH = (
+    "write __threadfence() before the signal and after it is seen, or let it release and its read "
+    "acquire"
+)
 _OF_ITSELF = "let one thread do it, or give each thread a place of its own"
 _OBJECTS: Mapping[Region, str] = {
     Region.SHARED: "the shared variable",
@@ -329,6 +335,8 @@ def _object(root: Root, other: Root) -> str:
 
 
 def _remedy(conflict: Conflict) -> str:
+    if conflict.finding is Rule.UNORDERED_SIGNAL and _BOTH_LACK in conflict.missing:
+        return _OF_BOTH
     if conflict.cause is None and conflict.finding in (
         Rule.MISSING_BARRIER,
         Rule.UNORDERED_SIGNAL,

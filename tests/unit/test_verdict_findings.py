@@ -275,3 +275,22 @@ def test_a_reason_of_no_line_is_said_once():
     )
     assert race.status(Level.ERROR) == HOLDS
     assert race.status(Level.ERROR, is_strict=True) == DOES_NOT_HOLD
+
+
+def test_the_remedy_is_of_all_that_is_missing() -> None:
+    body = """
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; or.b32 %r3, %r1, %r2;
+    setp.ne.s32 %p1, %r3, 0; @%p1 bra OTHER;
+    st.global.b32 [%rd1], 42; SIGNAL st.relaxed.gpu.global.b32 [%rd2], 1; ret;
+OTHER:
+    setp.ne.s32 %p2, %r2, 0; @%p2 bra END;
+POLL:
+    ld.relaxed.gpu.global.b32 %r4, [%rd2]; setp.eq.s32 %p3, %r4, 0; @%p3 bra POLL;
+    ld.global.b32 %r5, [%rd1];
+END:
+"""
+    (both,) = found(body.replace("SIGNAL", ""))
+    assert Missing.BOTH in both.message
+    assert "write __threadfence() before the signal and after it is seen, or let it" in both.message
+    (wait,) = found(body.replace("SIGNAL", "fence.acq_rel.gpu;"))
+    assert wait.message.endswith("write __threadfence() after the wait, or let it acquire")
