@@ -244,7 +244,7 @@ def judge_by_thread(
         trial.add(each)
         if trial.runs >= len(ORDERS) and not trial.goes_on:
             break
-    findings, problem = list(trial.findings.values()), trial.problem
+    findings, problem = list(_causes(trial.findings.values())), trial.problem
     if launch.guessed:
         findings, problem = _under_a_guess(findings, problem)
     return _verdict(
@@ -267,6 +267,14 @@ def _verdict(
         tuple(Missed(each.name, each.place, each.instruction.line) for each in missed),
         checked,
     )
+
+
+def _causes(findings: Collection[Finding]) -> Iterator[Finding]:
+    """The findings without those of what nobody has written yet where a race says why."""
+    racing = {place for each in findings if each.other for place in each.key[1:3]}
+    for each in findings:
+        if each.kind is not Fault.UNWRITTEN or racing.isdisjoint(each.key[1:]):
+            yield each
 
 
 def _under_a_guess(findings: list[Finding], problem: str) -> tuple[list[Finding], str]:

@@ -119,6 +119,14 @@ ld.shared.b32 %r2, [tile+8]; st.global.b32 [%rd1], %r2; ret;
 }}"""
 
 
+def test_what_is_not_written_yet_is_no_finding_beside_its_race() -> None:
+    text = READS_SHARED.replace("FILL", "setp.ne.s32 %p1, %r1, 0; @%p1 bra R;"
+        "st.shared.b32 [tile+8], %r1; R:").replace(".reg .b64", ".reg .pred %p<2>; .reg .b64")  # fmt: skip
+    verdict = fencewright.check(text, block=64, args=(np.ones(4, np.uint32),))
+    assert verdict.judgement is Judgement.RACE
+    assert Fault.UNWRITTEN not in {each.kind for each in verdict.findings}
+
+
 @pytest.mark.parametrize(
     ("fill", "is_written"),
     [
