@@ -77,7 +77,7 @@ MAY_IMPORT = {
     "passes/scoped": (*KERNELS, "passes.scoped"),
     "passes/to_cdna": (*KERNELS, "passes.to_cdna"),
     "passes/to_ptx": (*KERNELS, "passes.scoped", "passes.to_ptx"),
-    "simulator": ("simulator",),
+    "simulator": ("simulator", "lowering.notebook"),
     "simulator/cdna": ("lowering", "simulator.cdna", *CORE),
     "simulator/certify": ("lowering", "simulator"),
     "simulator/core": ("lowering", *CORE),
