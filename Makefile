@@ -33,7 +33,7 @@ $(READY): pyproject.toml
 	@$(BIN)/python -c 'import pip, sys; $(IS_NEW_ENOUGH)' 2>/dev/null || \
 	    $(PYTHON) -c 'import sys; $(IS_NEW_ENOUGH)' 2>/dev/null || { \
 	    test $$? -eq 127 && fault="is not found" || fault="is no Python $(OLDEST) or later"; \
-	    echo "error: $(PYTHON) $$fault; name one: make PYTHON=python3.12" >&2; \
+	    echo "error: $(PYTHON) $$fault; name another: make PYTHON=PATH" >&2; \
 	    exit 1; }
 	@$(BIN)/python -c 'import pip, sys; $(IS_NEW_ENOUGH)' 2>/dev/null || \
 	    $(PYTHON) -m venv --clear $(VENV)

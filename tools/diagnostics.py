@@ -187,7 +187,9 @@ def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagn
             line = before.count(b"\n") + 1 + line_offset
             column = exception.start - (before.rfind(b"\n") + 1) + 1
             byte = exception.object[exception.start]
-            return Diagnostic(f"not UTF-8 text: byte 0x{byte:02x}", file, line, column)
+            return Diagnostic(
+                f"not UTF-8 text: byte 0x{byte:02x}; save it as UTF-8", file, line, column
+            )
         case OSError():
             return Diagnostic(exception.strerror or str(exception), exception.filename or file)
         case RecursionError():

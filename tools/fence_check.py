@@ -8,7 +8,7 @@ and scopes are missing.
 
 import os
 import sys
-from argparse import Action, ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -363,8 +363,8 @@ def _parser() -> ArgumentParser:
         action="append",
         default=[],
         help="execute a PTX or AMD kernel and find its data races: "
-        "'name<<<grid, block, shared>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)'; a name alone, "
-        "or all: launched as the .cu or .hip beside the file does, or as it is guessed",
+        "'name<<<grid, block, shared>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)'; of PTX also "
+        "a name alone, or all: launched as in the .cu beside the file, or as it is guessed",
     )
     parser.add_argument(
         "--launches",
@@ -403,8 +403,7 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument(
         "--fail-on",
-        type=Level,
-        choices=LEVELS,
+        type=_level,
         default=Level.ERROR,
         metavar="LEVEL",
         help="the least level that makes the exit status 1: error (the default), warning, note",
@@ -452,6 +451,13 @@ def _parser() -> ArgumentParser:
     add_color_option(parser)
     add_configuration_options(parser)
     return parser
+
+
+def _level(text: str) -> Level:
+    """Raises ``ArgumentTypeError`` for a text that is no level."""
+    if text not in LEVELS:
+        raise ArgumentTypeError(f"expected {', '.join(LEVELS)}, found '{text}'")
+    return Level(text)
 
 
 def _with_what_to_fix(argv: Sequence[str]) -> list[str]:

@@ -182,7 +182,7 @@ def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[Finding]:
         level = _level_of(required, rule, sure)
         others = len({each.later.number for each in required}) - 1
         more = f", and {others} more like it" if others else ""
-        message = f"{what}, {lines_of(before)}{more}: {fence} is missing between"
+        message = f"{what}, {lines_of(before)}{more}: {fence} is missing between them"
         yield _finding(later, rule, level, message, before)
 
 
@@ -254,15 +254,16 @@ def _early(unwaited: MissingWait, before: tuple[PtxInstruction, ...]) -> str:
         return (
             f"{later.opcode.name} uses {unwaited.what}, a register of {name} which may be in flight"
         )
-    yet = "may still read" if left is Left.READS else "may not have written yet"
+    still, end = ("may still read", "") if left is Left.READS else ("may not have written", " yet")
+    yet = f"{still}{end}"
     if left is Left.WRITES_GLOBAL:
         return f"{later.opcode.name} releases to others what {name} {yet}"
     if left is Left.READS_MAP:
         return f"{later.opcode.name} changes the tensor map by which {name} may still copy"
     if later.operation in ("ret", "exit"):
-        return f"the kernel may end while {name} {yet} its {unwaited.what}"
+        return f"the kernel may end while {name} {still} its {unwaited.what}{end}"
     if later.operation in SIGNALS:
-        return f"others are told to go on while {name} {yet} {unwaited.what}"
+        return f"other threads are signalled while {name} {still} {unwaited.what}{end}"
     verb = "uses" if unwaited.sure else "may use"
     return f"{later.opcode.name} {verb} {unwaited.what} that {name} {yet}"
 
@@ -287,7 +288,7 @@ _MISUSES = {
     ),
     Misuse.ALIVE: (
         Rule.MBARRIER_INIT,
-        "{name} writes where the mbarrier of line {line} is: mbarrier.inval is missing between",
+        "{name} overwrites the mbarrier of line {line}: mbarrier.inval is missing between them",
     ),
 }
 
@@ -304,12 +305,12 @@ _ENDS = {
     End.PAIR: (
         Rule.CLUSTER_BARRIER,
         "the other CTA may not have done the allocation of line {line}: a barrier of the cluster "
-        "is missing between",
+        "is missing between them",
     ),
     End.TENSOR: (
         Rule.MISSING_BARRIER,
         "this frees tensor memory that other threads may access at line {line}: a barrier is "
-        "missing between",
+        "missing between them",
     ),
 }
 

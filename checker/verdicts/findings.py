@@ -99,14 +99,22 @@ def merged(races: Sequence[Finding], others: Iterable[Finding]) -> Iterator[Find
             yield each
 
 
+_OF_ONE_WAIT = (
+    {Rule.ASYNC_UNWAITED, Rule.MBARRIER_PHASE},
+    {Rule.LDS_DMA, Rule.LDS_DMA_BARRIER},
+)
+"""Rules that one missing wait breaks together."""
+
+
 def _is_said(finding: Finding, other: Finding, *, worse: bool) -> bool:
     """True where another finding says the same of a line; ``worse``: at a worse level."""
-    if finding.rule is not other.rule:
-        return False
     levels = [*Level]
     if worse and levels.index(other.level) >= levels.index(finding.level):
         return False
-    return bool({finding.line, *finding.about} & {other.line, *other.about})
+    lines, others = ({each.line, *each.about} for each in (finding, other))
+    if finding.rule is other.rule:
+        return bool(lines & others)
+    return {finding.rule, other.rule} in _OF_ONE_WAIT and (lines <= others or others <= lines)
 
 
 def _of_spin(conflict: Conflict, sides: Sequence[OneSide]) -> Conflict:
@@ -221,7 +229,7 @@ def _threads(conflict: Conflict) -> tuple[str, str]:
     one, other = (conflict.witness.thread(n).replace("CTA", "block") for n in (0, 1))
     if conflict.relation is Relation.CLUSTER:
         one, other = (each.partition(" of ")[0] for each in (one, other))
-        return f"{one} of another block of it", f"{other} of a block of a cluster"
+        return f"{one} of another block of the cluster", f"{other} of a block"
     return one, other
 
 
@@ -294,10 +302,14 @@ def _message(conflict: Conflict, condition: str) -> str:
         what = _object(first.place.root, first.place.root)
         return f"a thread {_does(first)} {what} of another block of its cluster: {conflict.missing}"
     also = " too" if _is_of_itself(conflict) else ""
-    needs = f", only under a launch: {condition}" if condition else ""
+    launch = f"as in {conflict.witness}"
+    if condition == f"as {conflict.witness}":
+        launch = f"only under a launch as {conflict.witness}"
+    elif condition:
+        launch += f", only under a launch: {condition}"
     return (
         f"{other} {_does(second)} {_object(second.place.root, first.place.root)} where {one} "
-        f"{_does(first)} it{also} (line {first.line}, as in {conflict.witness}{needs}): "
+        f"{_does(first)} it{also} (line {first.line}, {launch}): "
         f"{_said(conflict)}; {_remedy(conflict)}"
     )
 
@@ -318,7 +330,7 @@ def _does(access: Access) -> str:
     if access.number < 0:  # Of an mbarrier.
         return "uses" if access.is_strong else "initialises"
     if access.agent is not Agent.THREAD:
-        verbs = ("lets a copy read", "lets a copy write")
+        verbs = ("starts a copy that reads", "starts a copy that writes")
     else:
         verbs = ("reads", "writes")
     if access.is_atomic:

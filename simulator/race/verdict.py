@@ -288,7 +288,7 @@ def _under_a_guess(findings: list[Finding], problem: str) -> tuple[list[Finding]
     hidden = hidden or sum(each.kind is Fault.SAME_VALUE for each in dropped)
     if hidden and not any(each.is_error for each in kept):
         number = "a race" if hidden == 1 else f"{hidden} races"
-        return [], f"{number} of the guessed launch may not be one of another: give --launch"
+        return [], f"{number} under guessed sizes or contents: give --launch in full"
     return [replace(each, text=f"{each.text} (guessed launch)") for each in kept], ""
 
 

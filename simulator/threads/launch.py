@@ -357,7 +357,8 @@ def parse_launch(text: str) -> Launch:
     """A launch from its text. Raises ``LaunchError``."""
     found = _LAUNCH.fullmatch(text)
     if found is None:
-        raise LaunchError(f"'{text}' is no launch: expected {_FORM}")
+        shorter = "" if "<<" in text else "; a name alone, or all, is for fence-check of PTX"
+        raise LaunchError(f"'{text}' is no launch: expected {_FORM}{shorter}")
     sizes = split(found[2])
     if not 1 <= len(sizes) <= 4:
         raise LaunchError(f"'<<<{found[2]}>>>' has {len(sizes)} sizes: expected {_FORM}")

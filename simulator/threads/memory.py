@@ -86,11 +86,13 @@ class Allocation:
         self.views[_SHIFTS[size]][at >> _SHIFTS[size]] = value & (1 << 8 * size) - 1
 
     def place(self, at: int) -> str:
-        """A place as a message names it: ``data[3]``, ``tile+2``."""
+        """A place as a message names it: ``data[3]``, ``byte 2 of tile``."""
         name, begin, element = self.name, 0, self.element
         for offset, variable, size in self.variables:
             if offset <= at:
                 name, begin, element = variable, offset, size
+        if element == 1:
+            return f"byte {at - begin} of {name}"
         index, rest = divmod(at - begin, element)
         return f"{name}[{index}]" + (f"+{rest}" if rest else "")
 

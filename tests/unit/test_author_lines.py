@@ -289,7 +289,7 @@ def test_an_ignored_finding_is_counted_and_does_not_fail(
     _, out, err = check(capsys)
     summary, counts = out.splitlines()
     assert summary == "k.ptx: sm_90: kernels _Z1kPiS_: 0 errors, 0 warnings, 0 notes, 1 ignored"
-    assert counts == "0 proved, 0 found, 1 not judged"
+    assert counts == "0 proved, 0 with a race, 1 not judged"
     assert err == ""
     _, out, _ = check(capsys, "--format", "sarif")
     (result,) = json.loads(out)["runs"][0]["results"]

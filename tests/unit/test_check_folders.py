@@ -69,7 +69,7 @@ def test_all_that_can_be_checked_is_in_one_table(check: Check, tmp_path: Path) -
         "k       gfx942  not judged       1         0        1     2  d/a.s",
         "p       sm_90   race-free        0         0        1    15  d/c.ptx",
         "3 files: 1 error, 0 warnings, 2 notes; 2 surplus; 1 object left to the assembly beside; "
-        "3 other files skipped; 1 proved, 0 found, 2 not judged",
+        "3 other files skipped; 1 proved, 0 with a race, 2 not judged",
     ]
 
 

@@ -40,10 +40,10 @@ def run(
     ("text", "options", "status", "counts"),
     [
         (GOOD, (), 0, "0 errors, 0 warnings, 0 notes"),
-        (BAD, (), 1, "1 error, 0 warnings, 1 note"),
+        (BAD, (), 1, "1 error, 0 warnings, 1 note (with --surplus)"),
         (GOOD.replace("v2, v1", "v2, v3") + "", (), 0, "0 errors, 0 warnings, 0 notes"),
         (GOOD.replace("\tv_mov", "\ts_waitcnt vmcnt(0)\n\tv_mov"), (), 0,
-            "0 errors, 0 warnings, 1 note"),
+            "0 errors, 0 warnings, 1 note (with --surplus)"),
         (GOOD.replace("\tv_mov", "\ts_waitcnt vmcnt(0)\n\tv_mov"), ("--fail-on", "note"), 1,
             "0 errors, 0 warnings, 1 note"),
         (UNKNOWN, (), 3, "0 errors, 1 warning, 0 notes"),
@@ -61,10 +61,15 @@ def test_statuses(
     assert (returned, err) == (status, "")
     *_, last, verdicts = out.splitlines()
     assert last == f"k.s: gfx942: functions k: {counts}"
-    assert verdicts == "0 proved, 0 found, 1 not judged"
+    assert verdicts == "0 proved, 0 with a race, 1 not judged"
 
 
 EMPTY = "\t.type\te,@function\ne:\n.Lfunc_end1:\n"
+
+
+def test_an_unknown_level_lists_the_levels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fence_check.main(["k.s", "--fail-on", "nothing"]) == 2
+    assert "expected error, warning, note, found 'nothing'" in capsys.readouterr().err
 
 
 def test_an_empty_function_has_nothing_in_scoped(
@@ -97,7 +102,11 @@ def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
         (".version 8.0\n.target sm_90\n", "k.s:1:1: error: there is no function with instructions"),
         ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.s: error: code of NVIDIA's GPUs, not AMD"),
         ("BC\xc0\xde".encode("latin-1"), "k.s: error: LLVM bitcode, not AMD assembly"),
-        ("\tmovl $1, %eax\n", "k.s:1:1: error: no .amdgcn_target line says which chip it is for"),
+        (
+            "\tmovl $1, %eax\n",
+            "k.s:1:1: error: no .amdgcn_target line names the chip: give the output of a compiler, or "
+            'add .amdgcn_target "amdgcn-amd-amdhsa--gfx942"',
+        ),
         (GOOD.replace("gfx942", "gfx1310"), "k.s:1:1: error: gfx1310 is not known; known are"),
         (GOOD + GOOD.replace("gfx942", "gfx90a"), "k.s:8:1: error: the assembly is for gfx942 and"),
         (GOOD[:-12], "k.s:6:1: error: the file is cut short: its last line has no end"),
@@ -109,7 +118,11 @@ def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
             "k.s:4:1: error: 'global_load_dword v[vgprA+1]' is for the assembler",
         ),
         (elf()[:20], "k.s:1:1: error: not a whole 64-bit ELF file"),
-        (elf(machine=62), "k.s:1:1: error: an object for another machine than AMD's GPUs"),
+        (
+            elf(machine=62),
+            "k.s:1:1: error: an object for another machine than AMD's GPUs: take the GPU's code out of "
+            "it: cuobjdump -xptx all FILE, or llvm-objdump --offloading FILE",
+        ),
         (elf(flags=0x2C), "k.s:1:1: error: a code object for a chip that is none of gfx908"),
     ],
 )
@@ -156,7 +169,7 @@ def test_what_is_no_ptx_is_one_line(
 @pytest.mark.parametrize(
     ("text", "options", "status", "last"),
     [
-        (PTX, (), 0, "k.s: sm_90: kernels k: 0 errors, 0 warnings, 1 note"),
+        (PTX, (), 0, "k.s: sm_90: kernels k: 0 errors, 0 warnings, 1 note (with --surplus)"),
         (PTX.replace(".entry k", ".func k"), (), 0,
             "k.s: sm_90: functions k: 0 errors, 0 warnings, 0 notes"),
         (PTX.replace("bar.sync 0", "x.y"), (), 3,
@@ -225,7 +238,7 @@ def test_a_code_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     status, out, err = run(capsys, tmp_path, done.stdout)
     assert (status, err) == (1, "")
     assert "v1 is used while the load of line" in out
-    assert "k.s: gfx942: functions k: 1 error, 0 warnings, 1 note\n" in out
+    assert "k.s: gfx942: functions k: 1 error, 0 warnings, 1 note (with --surplus)\n" in out
 
 
 BY_HAND = """

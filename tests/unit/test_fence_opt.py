@@ -41,7 +41,7 @@ def bad(tmp_path: Path) -> Path:
     [
         (b"", "", "the input is empty"),
         (b" \n", "", "the input is empty"),
-        (b"// fine\nfunc.func \xff", ":2:11", "not UTF-8 text: byte 0xff"),
+        (b"// fine\nfunc.func \xff", ":2:11", "not UTF-8 text: byte 0xff; save it as UTF-8"),
         (b"func.func @f() {", ":1:17", ""),
         (b"a.b", ":1:1", "operation 'a.b' is not registered"),
         (b"\n  %0 = arith.constant 1 : i99999999999", ":2:27", "type expected"),

@@ -142,7 +142,7 @@ def test_a_guess_shows_what_no_size_orders_and_nothing_else() -> None:
     )
     found = judge(of, guess(of, kernel_named(of, "k")))
     assert (found.judgement, found.findings) == (Judgement.NOT_JUDGED, ())
-    assert found.problem.startswith("a race of the guessed launch may not be one of another")
+    assert found.problem.startswith("a race under guessed sizes or contents")
     found = judge(of, parse_launch("k<<<4, 128>>>(i32[64], 0)"))
     assert found.judgement is Judgement.RACE
 

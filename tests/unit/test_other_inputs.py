@@ -6,7 +6,7 @@ import pytest
 
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.tools import fence_check
-from fencewright.tools.inputs.code_kind import OTHER_INPUTS, other_input
+from fencewright.tools.inputs.code_kind import OTHER_INPUTS, check_is_code
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 CLANG = find_llvm_tool("clang")
@@ -44,6 +44,7 @@ def fake_compiler(folder: Path, name: str, text: str) -> None:
     program.chmod(0o755)
 
 
+@pytest.mark.parametrize("options", [(), ("--launch", "all")])
 @pytest.mark.parametrize(
     ("name", "content", "kind"),
     [
@@ -59,10 +60,14 @@ def fake_compiler(folder: Path, name: str, text: str) -> None:
     ],
 )
 def test_an_input_is_named_with_the_way_to_its_code(
-    name: str, content: bytes, kind: str, capsys: pytest.CaptureFixture[str]
+    name: str,
+    content: bytes,
+    kind: str,
+    options: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path(name).write_bytes(content)
-    assert fence_check.main([name]) == 2
+    assert fence_check.main([name, *options]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(f"{name}: error: {kind}: ")
@@ -74,8 +79,8 @@ def test_every_kind_has_an_example_above() -> None:
 
 
 def test_code_by_another_name_is_code() -> None:
-    assert other_input("q.cu", PTX.encode()) is None
-    assert other_input("q.py", b'\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"') is None
+    check_is_code("q.cu", PTX.encode(), "q.cu")
+    check_is_code("q.py", b'\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"', "q.py")
 
 
 def test_nvcc_is_run_with_lines(

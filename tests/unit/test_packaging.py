@@ -167,7 +167,7 @@ def test_make_needs_a_python_that_is_new_enough(
     status, said, ran = make_venv(10, minor_of_venv)
     assert (status, ran) == (2, [])
     first, *others = said.splitlines()
-    message = "is no Python 3.11 or later; name one: make PYTHON=python3.12"
+    message = "is no Python 3.11 or later; name another: make PYTHON=PATH"
     assert first == f"error: {tmp_path}/python {message}"
     assert all(line.startswith("make") for line in others)
 
@@ -179,7 +179,7 @@ def test_make_says_which_python_is_not_found(name: str, tmp_path: Path) -> None:
     done = subprocess.run(command, env=alone, capture_output=True, text=True, check=False)
     first, *_ = done.stderr.splitlines()
     assert done.returncode == 2
-    assert first == f"error: {name} is not found; name one: make PYTHON=python3.12"
+    assert first == f"error: {name} is not found; name another: make PYTHON=PATH"
 
 
 def test_make_asks_for_the_python_that_the_package_needs() -> None:

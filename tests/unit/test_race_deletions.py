@@ -64,7 +64,7 @@ def printed(
 ) -> str:
     """A table of docs/races.md."""
     lines = [
-        "| what goes | mutants | noticed in both orders | by a delay | not |",
+        "| change | mutants | noticed in both orders | by a delay | not |",
         "|---|---|---|---|---|",
     ]
     for change in changes:

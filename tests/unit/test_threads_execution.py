@@ -372,6 +372,7 @@ def test_what_nobody_touches_takes_no_memory() -> None:
     ("text", "message"),
     [
         ("k<<1,2>>()", "is no launch: expected NAME<<<GRID, BLOCK, SHARED>>>"),
+        ("all", "; a name alone, or all, is for fence-check of PTX"),
         ("k<<<1, 1, 1, 1, 1>>>()", "has 5 sizes"),
         ("k<<<0, 32>>>(i32[4])", "at least one in each dimension"),
         ("k<<<1, x>>>(i32[4])", "the block is 'x': a number is needed"),

@@ -267,7 +267,7 @@ def test_a_reason_of_no_line_is_said_once():
         for n, v in zip("kmn", (verdict, verdict, other), strict=True)
     )
     report = FileReport("k.ptx", "k.ptx", functions=functions)
-    assert verdict_counts([report]).text() == f"0 proved, 0 found, 3 not judged ({why})"
+    assert verdict_counts([report]).text() == f"0 proved, 0 with a race, 3 not judged ({why})"
     assert report.status(Level.ERROR) == HOLDS
     assert report.status(Level.ERROR, is_strict=True) == INCOMPLETE
     race = replace(

@@ -29,7 +29,7 @@ from fencewright.tools.commands.compare_source import (
     show_counterexamples,
 )
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
-from fencewright.tools.inputs.code_kind import is_ptx_file, other_input
+from fencewright.tools.inputs.code_kind import check_is_code, is_ptx_file
 from fencewright.tools.reports.author_text import Ignore, ignores_in, paths_of, source_ignores
 from fencewright.tools.reports.file_report import (
     CodeLine,
@@ -54,8 +54,7 @@ def _read_beside_source(
 ) -> AssemblyAndSource | PtxAndSource:
     if arguments.run:
         return compile_and_read(path, arguments.run, arguments.code)
-    if (other := other_input(path, content)) is not None:
-        raise diagnostics.error(f"{other.name}: {other.advice}", file)
+    check_is_code(path, content, file)
     if is_ptx_file(path, content):
         from fencewright.tools import ptx_check
 

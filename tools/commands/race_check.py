@@ -25,7 +25,7 @@ from fencewright.tools.diagnostics import (
     refuse_options,
     usage,
 )
-from fencewright.tools.inputs.code_kind import is_ptx_file
+from fencewright.tools.inputs.code_kind import check_is_code, is_ptx_file
 from fencewright.tools.reports.author_text import (
     Compiled,
     Ignore,
@@ -145,6 +145,7 @@ def _judged_file(
     arguments: Namespace,
     sources: Sequence[SourceLaunch],
 ) -> _File:
+    check_is_code(path, content, file)
     if is_ptx_file(path, content):
         if arguments.l2_per_agent:
             raise diagnostics.error("--l2-per-agent is not for PTX", file)

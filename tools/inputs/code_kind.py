@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from fencewright.tools import diagnostics
+
 _SUFFIX = ".ptx"
 _LOOKED_AT = 1 << 16
 """Number of bytes in which a file's kind is recognised: comments may come first."""
@@ -84,12 +86,11 @@ OTHER_INPUTS = (
 )
 
 
-def other_input(path: str, content: bytes) -> OtherInput | None:
-    """The kind of an input that is no code of a GPU, by its content or its name; none if it is."""
+def check_is_code(path: str, content: bytes, file: str) -> None:
+    """Raises ``ToolError`` for an input that is no code of a GPU, by its content or its name."""
     begin = content[:_LOOKED_AT]
     if b".amdgcn_target" in begin or is_ptx(begin.decode(errors="replace")):
-        return None
+        return
     for each in OTHER_INPUTS:
         if path.endswith(each.suffixes) or (each.pattern and each.pattern.search(begin)):
-            return each
-    return None
+            raise diagnostics.error(f"{each.name}: {each.advice}", file)

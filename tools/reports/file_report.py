@@ -96,7 +96,7 @@ class ReportedFinding:
         lines += [
             _at(place.source[0], f"line {place.line} of {place.file}: '{what}'", shown=True)
             for what, place in self.about
-            if place.source
+            if place.source and place != self.at
         ]
         if self.executed:
             lines.append(_at(source, self.executed))
@@ -288,9 +288,9 @@ class VerdictCounts:
     why: tuple[str, ...]
 
     def text(self) -> str:
-        """``2 proved, 1 found, 0 not judged``."""
+        """``2 proved, 1 with a race, 0 not judged``."""
         why = f" ({'; '.join(self.why)})" if self.why else ""
-        return f"{self.proved} proved, {self.found} found, {self.not_judged} not judged{why}"
+        return f"{self.proved} proved, {self.found} with a race, {self.not_judged} not judged{why}"
 
 
 def verdict_counts(reports: Iterable[FileReport]) -> VerdictCounts:

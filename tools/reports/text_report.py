@@ -41,7 +41,11 @@ def lines_of(
     lists = (("kernels", kernels), ("functions", others))
     said = "; ".join(f"{what} {', '.join(each)}" for what, each in lists if each)
     counts = counts_of(report.findings)
-    yield f"{report.file}: {report.chip}: {said}: {', '.join((counts.text(), *counts.apart()))}"
+    options = {"--surplus" if each.is_surplus else "--notes"
+               for each in report.findings if each.is_new and not each.is_shown}  # fmt: skip
+    hidden = f" (with {' and '.join(sorted(options))})" if options else ""
+    counted = ", ".join((counts.text() + hidden, *counts.apart()))
+    yield f"{report.file}: {report.chip}: {said}: {counted}"
     if report.source:
         judged, number = report.compared
         yield f"{report.file}: {judged} of {number} functions compared with {report.source}"

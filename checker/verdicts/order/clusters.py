@@ -106,7 +106,7 @@ def lifetimes(
         if kept and passes:
             continue
         last = max(kernel.exits, default=access.instruction)
-        reason = "the other CTA may have ended: no cluster barrier after"
+        reason = "that block may have ended: no cluster barrier follows"
         order = _broken(kernel, access, reason)
         if is_told:
             order = replace(order, strength=Strength.UNKNOWN)

@@ -21,6 +21,9 @@ _CHIPS = {each.elf_machine: each.name for each in KNOWN_CHIPS.values()}
 
 
 _HEADER = struct.Struct("<18xH28xI")
+_ADVICE = (
+    "take the GPU's code out of it: cuobjdump -xptx all FILE, or llvm-objdump --offloading FILE"
+)
 
 
 def is_amd_object(content: bytes) -> bool:
@@ -37,7 +40,9 @@ def chip_of_object(content: bytes, file: str) -> str:
         raise AssemblyError(f"{file}:1: error: not a whole 64-bit ELF file")
     machine, flags = _HEADER.unpack_from(content)
     if machine != _AMDGPU:
-        raise AssemblyError(f"{file}:1: error: an object for another machine than AMD's GPUs")
+        raise AssemblyError(
+            f"{file}:1: error: an object for another machine than AMD's GPUs: {_ADVICE}"
+        )
     chip = _CHIPS.get(flags & 0xFF)
     if chip is None:
         known = ", ".join(_CHIPS.values())
