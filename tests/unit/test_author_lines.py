@@ -340,6 +340,7 @@ def test_a_configuration_ignores_a_rule_with_a_reason(
         ("fail-on = 3", "fail-on is one of error, warning, note"),
         ("notes = 'yes'", "notes is true or false"),
         ("baseline = 1", "baseline is a path"),
+        ("[tool.fence-check]\nfail-on = 3", "fail-on is one of error, warning, note"),
         ("jobs = 2", "there is no option 'jobs': it has baseline, fail-on, ignore"),
         ("ignore = ['x']", "ignore is a table: a reason for each rule"),
         ("ignore.x = 'y'", "'x' is no rule: fence-check --list-rules lists them"),

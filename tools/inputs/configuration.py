@@ -80,7 +80,8 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> Configuration:
     document = _parsed(read_text(str(path)), path)
-    table = document.get("tool", {}).get(TABLE, {}) if path.name == PYPROJECT else document
+    is_project = path.name == PYPROJECT or "tool" in document
+    table = document.get("tool", {}).get(TABLE, {}) if is_project else document
     if not isinstance(table, dict):
         raise _error(f"'{TABLE}' is no table", path)
     options = dict(cast("dict[str, Any]", table))
