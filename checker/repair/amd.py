@@ -245,7 +245,7 @@ def _put(
     places = code.places(first, last)
     if rule is Rule.CUMULATIVE and fault.about:
         # Other waves cannot be waited for once the barrier is behind them.
-        places = [spot for spot in places if spot.line <= min(fault.about)]
+        places = [spot for spot in places if spot.line <= max(fault.about)]
     for near in (places[:_NEAR], places[_NEAR:]):
         for form in forms:
             for texts in product(*map(code.texts, form)):

@@ -454,7 +454,8 @@ class _Execution:
             waves = found.setdefault((int(at[wave]), at is self.polled_at), [])
             waves.append((int(self.group[self.slot_of[wave]]), int(self.wave_of[wave])))
         waiting = [Waiting(*key, tuple(waves)) for key, waves in sorted(found.items())]
-        return Hang(waiting, self._name)
+        first = self.program.instructions[waiting[0].instruction] if waiting else None
+        return Hang(waiting, self._name, first and first.place)
 
     def _name(self, number: int) -> str:
         found = self.program.instructions[number]

@@ -16,7 +16,12 @@ from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.sequence import is_ptx
-from fencewright.simulator.execution.program import KernelParameter, LaneProgram, LaneValue
+from fencewright.simulator.execution.program import (
+    KernelParameter,
+    LaneProgram,
+    LaneValue,
+    TensorStep,
+)
 from fencewright.simulator.semantics.tensors import TensorMap
 
 BASE = 1 << 30
@@ -61,12 +66,18 @@ class Waiting:
 
 
 class Hang(LaunchError):
-    """A launch in which nothing changes any more: where each of its waves waits."""
+    """A launch in which nothing changes any more: where each of its waves waits, the first at
+    ``place``."""
 
-    def __init__(self, waiting: Sequence[Waiting], names: Callable[[int], str]):
+    def __init__(
+        self,
+        waiting: Sequence[Waiting],
+        names: Callable[[int], str],
+        place: SourceLocation | None = None,
+    ):
         self.waiting = tuple(waiting)
         parts = "; ".join(each.text(names(each.instruction)) for each in waiting)
-        super().__init__(f"hang: {parts}; nothing changes any more")
+        super().__init__(f"hang: {parts}; nothing changes any more", place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +214,17 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
     values: list[int] = []
     found: dict[str, _Contents] = {}
     address = BASE
+    takes_maps = any(isinstance(step, TensorStep) for each in program.blocks for step in each.steps)
     for parameter, argument in zip(program.given, launch.arguments, strict=True):
         if isinstance(argument, SameBuffer):
             values.append(values[argument.argument])
             continue
         if isinstance(argument, TensorArgument):
+            if not takes_maps:
+                raise LaunchError(
+                    f"{parameter.name} is no tensor map: {program.name} copies by none; "
+                    "give an array"
+                )
             if isinstance(argument.buffer, SameBuffer):
                 tensor = values[argument.buffer.argument]
             else:

@@ -36,7 +36,7 @@ func.func @indirect(%index: !llvm.ptr<1>, %data: !llvm.ptr<1>) attributes {gpu.k
   func.return
 }
 
-// ENDLESS: {{.*}}traffic-invalid.mlir:{{.*}}: error: endless: {{.*}}
+// ENDLESS: {{.*}}traffic-invalid.mlir:{{.*}}: error: hang: wave 0 of work-group 0 polls at ld.relaxed.gpu.global.b32 ({{.*}}); nothing changes any more
 // SEVERAL: {{.*}}traffic-invalid.mlir: error: has several kernels: say --kernel NAME, of beyond, indirect, endless
 func.func @endless(%flag: !llvm.ptr<1>) attributes {gpu.kernel} {
   %zero = arith.constant 0 : i32
