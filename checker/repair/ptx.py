@@ -80,24 +80,26 @@ class PtxCode:
 
     def puts(self, text: str, first: int, last: int) -> Iterator[Repair]:
         """The text put wherever it can matter: between two statements first, the nearest to the
-        last of them before the others."""
-        for action, number in sorted(self._gaps(), key=lambda gap: _distance(gap, first, last)):
+        last of them before the others, and the end of a loop last."""
+        gaps = sorted(self._gaps(), key=lambda gap: _distance(*gap, first, last))
+        for action, number, _ in gaps:
             yield (Edit(action, self.spots[number], text),)
 
-    def _gaps(self) -> Iterator[tuple[Action, int]]:
+    def _gaps(self) -> Iterator[tuple[Action, int, bool]]:
         """The places between statements: before all that others may notice, and at the end of a
-        block that goes on at a label."""
+        block that goes on at a label; True where a loop begins again after it."""
         for block in self.function.blocks:
+            loops = any(each <= block.number for each in block.successors)
             for each in block.instructions:
                 if each.statement.kind not in SILENT and each.number in self.spots:
-                    yield Action.BEFORE, each.number
+                    yield Action.BEFORE, each.number, loops and each.statement.kind in CONTROL
             last = block.instructions[-1] if block.instructions else None
             if (
                 last is not None
                 and last.statement.kind not in CONTROL
                 and last.number in self.spots
             ):
-                yield Action.AFTER, last.number
+                yield Action.AFTER, last.number, loops
 
     def renamed(self, each: PtxInstruction, name: str) -> Repair:
         """The statement with another name of its instruction."""
@@ -105,13 +107,14 @@ class PtxCode:
         return (replace(spot, spot.text.replace(each.statement.opcode.name, name, 1)),)
 
 
-def _distance(gap: tuple[Action, int], first: int, last: int) -> tuple[int, int]:
-    action, number = gap
+def _distance(
+    action: Action, number: int, loops: bool, first: int, last: int
+) -> tuple[int, bool, int]:
     place = 2 * number + (1 if action is Action.AFTER else -1)
     low, high = 2 * first, 2 * last
     if low < place < high:
-        return 0, high - place
-    return (1, place - high) if place > high else (2, low - place)
+        return 0, loops, high - place
+    return (1, loops, place - high) if place > high else (2, loops, low - place)
 
 
 def code_of(function: PtxFunction, text: str) -> PtxCode:
