@@ -233,7 +233,7 @@ def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
     for (_, completion), found in by_use.items():
         later = found[0].later
         before = tuple({each.before.number: each.before for each in found}.values())
-        where = "before the barrier between" if found[0].is_signalled else "between"
+        where = "before the barrier between them" if found[0].is_signalled else "between them"
         message = f"{_early(found[0], before)}: {completion.missing} is missing {where}"
         level = _ERROR if found[0].sure and not _is_of_others(found[0]) else _WARNING
         yield _finding(later, Rule.ASYNC_UNWAITED, level, message, before)

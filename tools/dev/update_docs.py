@@ -31,7 +31,7 @@ from fencewright.lowering.ptx.differences import Whose
 from fencewright.lowering.ptx.performance.accesses import FENCE_COSTS
 from fencewright.lowering.ptx.performance.costs import MEASURED_HOW, TOGETHER, CostRow
 from fencewright.lowering.ptx.performance.costs import SINGLE as PTX_COSTS
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.sequence import UnsupportedError, WaitCounts
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
@@ -60,6 +60,8 @@ def _value(value: object) -> str:
             return f"`{' '.join((mnemonic, *modifiers))}`"
         case SkeletonStep():
             return value.value[0]
+        case WaitCounts():
+            return f"`{value}`" if value else "nothing"
         case tuple():
             return ", ".join(map(_value, cast("tuple[object, ...]", value))) or "nothing"
         case _:
