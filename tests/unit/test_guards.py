@@ -325,6 +325,7 @@ def test_what_passes_on_fences_decide_by_is_missed(guard: str, said: str) -> Non
         assert shown.problem()
 
 
+DROP = "passes/cdna/caches/drop_invalidates.py "
 SINK = "passes/cdna/caches/sink_invalidates.py "
 ACROSS_AGENTS: tuple[tuple[str, str], ...] = (
     (
@@ -332,12 +333,12 @@ ACROSS_AGENTS: tuple[tuple[str, str], ...] = (
         "across_program 0 (gfx942)",
     ),
     (
-        SINK + "_before: must & ~step.meaning.invalidates | needed_at(step, needs) -> "
+        DROP + "before: needed & ~step.meaning.invalidates | needed_at(step, needs) -> "
         "needed_at(step, needs)",
         "across_program 3 (gfx942-tgsplit)",
     ),
     (
-        SINK + "_before: ~step.meaning.invalidates -> step.meaning.invalidates",
+        DROP + "before: ~step.meaning.invalidates -> step.meaning.invalidates",
         "across_program 3 (gfx942-tgsplit)",
     ),
     (

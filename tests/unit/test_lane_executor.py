@@ -487,7 +487,8 @@ def test_a_loop_without_an_end() -> None:
 def test_polling_what_nobody_writes() -> None:
     message = error(example("kernels/spin_lock"), 2, 128, [np.ones(1, np.uint32), zeros(128), 1])
     assert message == (
-        "hang: wave 0 of work-group 0 and 1 other poll at atom.acquire.gpu.global.exch.b32 "
+        "kernels/spin_lock.mlir:23:3: hang: wave 0 of work-group 0 and 1 other poll at "
+        "atom.acquire.gpu.global.exch.b32 "
         "(kernels/spin_lock.mlir:23); wave 0 of work-group 0 and 7 others wait at "
         "barrier.sync.aligned 0 (kernels/spin_lock.mlir:27); nothing changes any more"
     )

@@ -830,8 +830,7 @@ def need_nothing(patch: pytest.MonkeyPatch) -> None:
     def needed_at(step: CacheStep, needs: Needs) -> int:
         return real(step, needs) & ~step.meaning.reads if step.meaning.publishes else 0
 
-    for module in (drop_invalidates, sink_invalidates):
-        patch.setattr(module, "needed_at", needed_at)
+    patch.setattr(drop_invalidates, "needed_at", needed_at)
 
 
 def need_nothing_for_mates(patch: pytest.MonkeyPatch) -> None:
@@ -864,7 +863,7 @@ def sink_past_loads(patch: pytest.MonkeyPatch) -> None:
     def at_end(code: CacheCode, _: Needs) -> dict[Block, int]:
         return dict.fromkeys(code.blocks, 0)
 
-    patch.setattr(sink_invalidates, "_before", before)
+    patch.setattr(sink_invalidates, "before", before)
     patch.setattr(sink_invalidates, "_must_at_end", at_end)
 
 

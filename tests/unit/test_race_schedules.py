@@ -83,7 +83,7 @@ def test_writes_of_one_value_under_a_guess_are_not_judged() -> None:
     module = read_module(read_ptx(text, "k.ptx"), text)
     found = judge(module, guess(module, kernel_named(module, "k")))
     assert (found.judgement, found.findings) == (Judgement.NOT_JUDGED, ())
-    assert found.problem.startswith("a race of the guessed launch")
+    assert found.problem.startswith("a race under guessed sizes")
 
 
 def test_lanes_that_go_round_a_barrier_and_end_are_no_lanes_that_have_left() -> None:

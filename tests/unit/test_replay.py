@@ -57,7 +57,7 @@ def test_every_race_of_a_wrong_kernel_is_shown_and_none_of_a_right_one(pair: Pai
             # The block of the last ticket writes alone, which takes the values of tickets to see.
             is_right = form == pair.right or pair.name == "last block"
             # The life of a peer is none of the two instructions that the detector names.
-            is_life = conflict.missing.startswith("the other CTA may")
+            is_life = conflict.missing.startswith("that block may")
             assert shown.is_confirmed is not (is_right or is_life), (shown, conflict.first.text)
             assert bool(shown.reason) is not shown.is_confirmed
 
@@ -87,7 +87,7 @@ _NOT_SHOWN = {
 def test_races_of_exhibits_are_shown(path: Path) -> None:
     for conflict, shown in replayed(path.read_text(encoding="utf-8"), str(path)):
         reason = _NOT_SHOWN.get((path.parent.name, conflict.finding))
-        if conflict.missing.startswith("the other CTA may"):
+        if conflict.missing.startswith("that block may"):
             reason = "no execution"
         assert shown.is_confirmed is (reason is None), (conflict.finding, shown.reason)
         assert reason is None or reason in shown.reason

@@ -96,7 +96,7 @@ def lifetimes(
             continue
         if not kernel.all_paths_pass(None, access.instruction, waits.__contains__):
             first = kernel.instructions[kernel.entry][0]
-            reason = "the other CTA may not have begun: no cluster barrier before"
+            reason = "that block may not have begun: no cluster barrier precedes"
             yield (
                 access,
                 _lifetime(kernel, access, first, "the beginning of a CTA"),

@@ -163,7 +163,7 @@ def _is_plain(statement: Statement) -> bool:
             )
         case Kind.BARRIER:
             is_of_warp = statement.operation == "bar warp sync"
-            is_whole = not is_of_warp or _is_of_all(operands[0])
+            is_whole = _is_of_all(operands[0]) if is_of_warp else operands in (("0",), ())
             return statement.operation in _MEETINGS and is_whole
         case Kind.BRANCH | Kind.END:
             return True
