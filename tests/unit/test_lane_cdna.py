@@ -241,7 +241,9 @@ def test_waves_take_the_lock_in_turn(chip: str) -> None:
 def test_a_kernel_that_waits_for_nobody_is_refused(chip: str) -> None:
     program = synchronising(chip)["mp_consumer_fence"]
     arguments = [np.zeros(1, dtype=np.uint32) for _ in program.parameters]
-    with pytest.raises(LaunchError, match="hang: wave 0 of work-group 0 polls at global_load_dword"):
+    with pytest.raises(
+        LaunchError, match="hang: wave 0 of work-group 0 polls at global_load_dword"
+    ):
         run(program, (1, 1, 1), (64, 1, 1), arguments)
 
 

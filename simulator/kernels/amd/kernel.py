@@ -387,7 +387,7 @@ def _indexed(flow: Flow, blocks: Iterable[int], vectors: int) -> Mapping[int, tu
             mnemonic = step.instruction.mnemonic
             if mnemonic in _INDEXING:
                 is_on = mnemonic != "s_set_gpr_idx_off"
-            elif is_on or mnemonic.startswith("v_movrel"):
+            elif is_on or opcode_of(mnemonic)[0] in _RELATIVE:
                 defined = {*step.effects.defines, *step.effects.uses}
                 first = [int(name[1:]) for name in defined if is_vector(name)]
                 names = [f"v{n}" for n in range(min(first, default=vectors), vectors)]
@@ -397,6 +397,7 @@ def _indexed(flow: Flow, blocks: Iterable[int], vectors: int) -> Mapping[int, tu
 
 _TAKES_CARRY = frozenset({"v_addc_co_u32", "v_subb_co_u32", "v_subbrev_co_u32"})
 _INDEXING = frozenset(f"s_set_gpr_idx_{word}" for word in ("on", "off", "idx", "mode"))
+_RELATIVE = frozenset(f"v_movrel{word}_b32" for word in ("s", "d", "sd", "sd_2"))
 
 
 def _parameter(argument: KernelArgument) -> KernelParameter:

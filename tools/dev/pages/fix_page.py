@@ -111,7 +111,7 @@ def _leaner() -> str:
         f"{len(kernels)} kernels of `tests/data/leaner`, of libcu++ and the idioms of CUDA's guide, by "
         f"nvcc 13.0 and by `fence-check --fix surplus --grid {measured['grid']} --block "
         f"{measured['block']}` on its PTX: {measured['device']}, driver 580.159.04, 2026-11-29, medians "
-        "of about 200 launches, both in turn. All results are equal bit for bit.\n"
+        "of 200 launches, both in turn. All results are equal.\n"
     )
     names = ("kernel", "leaner by", "before, us", "after, us", "before / after")
     return f"### Times\n\n{said}\n{markdown_table(names, map(_measured, kernels))}\n"
