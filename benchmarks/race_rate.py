@@ -1,4 +1,4 @@
-"""How fast launches are judged: accesses a second of regular kernels, and many small ones."""
+"""The speed of judging launches: accesses a second of regular kernels, and many small ones."""
 
 import gc
 import time

@@ -65,7 +65,7 @@ class _Flight:
     ``since``: those issued since the last wait of any kind, ``again``: those issued twice since.
     ``waited``: those that some path has waited at least once after.
     ``direct``: those issued since the last wait at any mbarrier: at another one than their own,
-    threads that waited for them may have told that their place is free.
+    threads that waited for them may have signalled that their place is free.
     """
 
     open: int = 0

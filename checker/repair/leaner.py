@@ -5,7 +5,7 @@ own threads: that is an assumption, and is said. An ordering may become weaker, 
 become the ordering of the access next to it, where every conflict of the kernel is proved to be
 ordered and the step keeps the proof, and where no two strong accesses of different places lose
 their order: what such accesses see is no race, so that no proof would notice. A fence acquires the
-reads before it and releases the writes after it; ``fence.sc`` also keeps all behind the strong
+reads before it and releases the writes after it; ``fence.sc`` also keeps all after the strong
 writes before it (PTX ISA, Release and Acquire Patterns; Causality order; Fence-SC). Every step must
 save something by the prices.
 """
@@ -336,7 +336,7 @@ def _step(
 
 
 def is_kept(step: Step, text: str, judged: Judgement, judge: Judge, *, needs_proof: bool) -> bool:
-    """True where the text stays as good with a step: no finding more, but of what else can go, and
+    """True where the text stays as good with a step: no finding more but further surplus, and
     no proof less."""
     proof = judged.proofs.get(step.function)
     if needs_proof and (proof is None or proof.kind is not VerdictKind.RACE_FREE):

@@ -310,7 +310,7 @@ class Walks:
 
     def _is_uniform_register(self, value: Opaque, level: Scope) -> bool:
         """A register of a loop that all threads go round together: uniform at entry, and made of
-        itself and of what is uniform in each iteration. What memory says may change meanwhile."""
+        itself and of values uniform in each iteration: memory may change in between."""
         found, work = set[Value](), list[Value]([value])
         while work:
             each = work.pop()

@@ -135,6 +135,7 @@ class _Wave:
                 elif isinstance(step, CrossLane):
                     self._cross(step, lanes)
                 elif isinstance(step, TensorStep):
+                    # simulator.threads is what those are held to.
                     raise NotImplementedError("copies by tensor maps are not defined here")
                 else:
                     for lane in lanes:

@@ -210,7 +210,7 @@ class _Execution:
         self.needed: Numbers = np.zeros((self.slots, _BARRIERS), dtype=np.int64)
         self.arrived: Numbers = np.zeros((self.slots, _BARRIERS), dtype=np.int64)
         self.phase: Numbers = np.zeros(self.slots // self.cluster, dtype=np.int64)
-        self.owed: Numbers = np.zeros((waves, lanes), dtype=np.int64)
+        self.own_phase: Numbers = np.zeros((waves, lanes), dtype=np.int64)
         """Of each lane the phase of the barrier of its cluster that it has arrived at."""
         self.came: list[Numbers] = []
         self.polls = [_last_load(each) for each in self.segments]
@@ -337,7 +337,7 @@ class _Execution:
         lanes = self.program.lanes
         self.private.clear((rows[:, None] * lanes + np.arange(lanes)).reshape(-1))
         self.executed[rows] = self.polled[rows] = 0
-        self.owed[rows] = self.phase[self.slot_of[rows] // self.cluster][:, None]
+        self.own_phase[rows] = self.phase[self.slot_of[rows] // self.cluster][:, None]
         self.lanes.begin(rows, np.tile(self.exists, (len(slots), 1)))
 
     # One segment
@@ -419,9 +419,9 @@ class _Execution:
     def _release_cluster(self, number: int) -> None:
         rows = self._rows_of(number * self.cluster + np.arange(self.cluster))
         alive, phase = self.lanes.alive[rows], self.phase[number]
-        if alive.any() and (self.owed[rows] > phase)[alive].all():
+        if alive.any() and (self.own_phase[rows] > phase)[alive].all():
             self.phase[number] = phase = phase + 1
-        there = (self.at_barrier[rows] == _OF_CLUSTER) & (self.owed[rows] <= phase) & alive
+        there = (self.at_barrier[rows] == _OF_CLUSTER) & (self.own_phase[rows] <= phase) & alive
         if there.any():
             self._go_on(rows, there)
 
@@ -747,8 +747,8 @@ class _Run:
         execution.came.append(np.unique(slots))
         if instruction.of_cluster:
             phase = execution.phase[slots // execution.cluster][:, None] + 1
-            owed = execution.owed[self.rows]
-            execution.owed[self.rows] = np.where(self.active, phase, owed)
+            own = execution.own_phase[self.rows]
+            execution.own_phase[self.rows] = np.where(self.active, phase, own)
             return
         numbers = np.broadcast_to(self.barrier(step), self.active.shape)
         places = np.broadcast_to(slots[:, None], self.active.shape)
@@ -824,7 +824,7 @@ class _Run:
                 unknown.write_all(to, length)
 
     def tensor(self, step: TensorStep) -> None:
-        """A box of a tensor; its pieces in global memory are told as lanes."""
+        """A box of a tensor; its pieces in global memory are reported as lanes."""
         execution, instruction = self.execution, self._instruction(step.instruction)
         for register in (
             step.map,

@@ -1,6 +1,6 @@
 """The verdict on a launch: the findings of its schedules, and their coverage of the kernel."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
@@ -231,7 +231,9 @@ def judge_by_waves(
     found = shown(module, launch, given or {})
     if found is None:
         return None
-    return _verdict(launch, [], "", len(ORDERS), found.sites, found.executed, found.checked)
+    return verdict_of(
+        launch, (), "", len(ORDERS), _accesses(found.sites), found.executed, found.checked
+    )
 
 
 def judge_by_thread(
@@ -247,30 +249,38 @@ def judge_by_thread(
     findings, problem = list(_causes(trial.findings.values())), trial.problem
     if launch.guessed:
         findings, problem = _under_a_guess(findings, problem)
-    return _verdict(
-        launch, findings, problem, trial.runs, trial.sites, trial.executed, trial.checked
+    accesses = _accesses(trial.sites)
+    return verdict_of(
+        launch, findings, problem, trial.runs, accesses, trial.executed, trial.checked
     )
 
 
-def _verdict(
-    launch: Launch, findings: Sequence[Finding], problem: str, runs: int, sites: Sequence[Site],
-    executed: Collection[int], checked: int,
+def _accesses(sites: Iterable[Site]) -> Mapping[int, Missed]:
+    return {
+        site.number: Missed(site.name, site.place, site.instruction.line)
+        for site in sites
+        if is_access(site)
+    }
+
+
+def verdict_of(
+    launch: Launch, findings: Iterable[Finding], problem: str, runs: int,
+    accesses: Mapping[int, Missed], executed: Collection[int], checked: int = 0,
 ) -> Verdict:  # fmt: skip
-    accesses = [site for site in sites if is_access(site)]
-    missed = (each for each in accesses if each.number not in executed)
+    """The verdict on a launch, of either vendor; ``accesses``: by the numbers of instructions."""
     return Verdict(
         launch,
         tuple(sorted(findings, key=lambda each: (not each.is_error, each.line, each.text))),
         problem,
         runs,
         len(accesses),
-        tuple(Missed(each.name, each.place, each.instruction.line) for each in missed),
+        tuple(each for number, each in accesses.items() if number not in executed),
         checked,
     )
 
 
 def _causes(findings: Collection[Finding]) -> Iterator[Finding]:
-    """The findings without those of what nobody has written yet where a race says why."""
+    """The findings without reads of unwritten memory that a race explains."""
     racing = {place for each in findings if each.other for place in each.key[1:3]}
     for each in findings:
         if each.kind is not Fault.UNWRITTEN or racing.isdisjoint(each.key[1:]):

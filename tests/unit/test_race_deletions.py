@@ -138,7 +138,7 @@ NOTICED = {
     "exchange": {AmdChange.WAIT: 1, AmdChange.BARRIER: 1},
     "last_block_right": {AmdChange.WAIT: 2, AmdChange.WRITE_BACK: 1, AmdChange.INVALIDATE: 1},
 }  # fmt: skip
-"""What is noticed. The other waits are for registers, and for LDS where a work-group is one wave,
+"""The noticed deletions. The other waits are for registers, and for LDS where a work-group is one wave,
 whose barriers nothing needs either."""
 
 

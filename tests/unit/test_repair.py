@@ -1,6 +1,7 @@
 """Repairs: edits of statements, the search that judges them, and what fence-check writes."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,6 @@ from fencewright.tools.dev.pages.museum_repairs import (
     problem_of,
     repaired,
 )
-from fencewright.tools.llvm_tools import find_llvm_tool
 
 EXHIBITS = {each.name: each for each in exhibits()}
 ROWS_OF = {each.exhibit: each for each in rows()}
@@ -466,11 +466,11 @@ OLD_AT_SYSTEM = (
     ],
     ids=["gfx942", "gfx90a"],
 )
-def test_scopes_of_the_system_become_the_agents(text: str, expected: str, tmp_path: Path) -> None:
+def test_scopes_of_the_system_become_the_agents(
+    text: str, expected: str, tmp_path: Path, llvm_tool: Callable[[str], str]
+) -> None:
     assert _lean(text, tmp_path, "k.s") == expected
-    assembler = find_llvm_tool("llvm-mc")
-    if assembler is None:
-        pytest.skip("llvm-mc is not installed")
+    assembler = llvm_tool("llvm-mc")
     code = expected.partition("\t.amdgpu_metadata")[0]
     assert problem_of(EXHIBITS["acquire-lost"], code, assembler) == ""
 

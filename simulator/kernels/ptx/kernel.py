@@ -1044,7 +1044,7 @@ def _bit(number: int) -> Callable[..., Values]:
 
 
 def _is_of_cluster(instruction: PtxInstruction) -> bool:
-    """True of what makes addresses of other CTAs, or tells CTAs of a cluster from each other."""
+    """True of instructions that address other CTAs of a cluster, or give the number of one."""
     statement = instruction.statement
     return (
         statement.opcode.head in ("mapa", "getctarank")

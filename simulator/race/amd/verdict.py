@@ -26,7 +26,7 @@ from fencewright.simulator.race.amd.kernels import KernelObserver, Site, sites_o
 from fencewright.simulator.race.amd.rules import Access
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.race.schedules import delays
-from fencewright.simulator.race.verdict import Missed, Verdict
+from fencewright.simulator.race.verdict import Missed, Verdict, verdict_of
 from fencewright.simulator.threads.launch import (
     Argument,
     Array,
@@ -79,30 +79,15 @@ def judge_kernel(
         raise LaunchError(str(problem)) from problem
     trial = _Trial(sites, program, asked, memory, configuration)
     trial.run()
-    accesses = [
-        site
+    accesses = {
+        site.number: Missed(site.name, site.place, site.instruction.line)
         for site, each in zip(sites, program.instructions, strict=True)
         if isinstance(each, MemoryInstruction)
         and each.space is not MemorySpace.PRIVATE
         and site.number not in trial.of_arguments
-    ]
-    return Verdict(
-        launch,
-        tuple(
-            sorted(
-                trial.findings.values(),
-                key=lambda each: (not each.is_error, each.line, each.text),
-            )
-        ),
-        trial.problem,
-        trial.runs,
-        len(accesses),
-        tuple(
-            Missed(each.name, each.place, each.instruction.line)
-            for each in accesses
-            if each.number not in trial.executed
-        ),
-    )
+    }
+    findings = trial.findings.values()
+    return verdict_of(launch, findings, trial.problem, trial.runs, accesses, trial.executed)
 
 
 class _Trial:
