@@ -217,6 +217,7 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
     takes_maps = any(isinstance(step, TensorStep) for each in program.blocks for step in each.steps)
     for parameter, argument in zip(program.given, launch.arguments, strict=True):
         if isinstance(argument, SameBuffer):
+            _check_pointer(parameter)
             values.append(values[argument.argument])
             continue
         if isinstance(argument, TensorArgument):
@@ -354,12 +355,18 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
         found = _Contents(len(data), data)
     else:
         return None
-    if parameter.bits != 64:
-        by_value = f": give {parameter.bits // 8} bytes" if parameter.bits > 64 else ""
-        raise LaunchError(
-            f"{parameter.name} is a number of {parameter.bits} bits, not a buffer{by_value}"
-        )
+    _check_pointer(parameter)
     return found
+
+
+def _check_pointer(parameter: KernelParameter) -> None:
+    """Raise ``LaunchError`` for a buffer in the place of a number."""
+    if parameter.bits == 64:
+        return
+    by_value = f": give {parameter.bits // 8} bytes" if parameter.bits > 64 else ""
+    raise LaunchError(
+        f"{parameter.name} is a number of {parameter.bits} bits, not a buffer{by_value}"
+    )
 
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
