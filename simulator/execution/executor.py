@@ -871,10 +871,10 @@ class _Run:
         only = np.zeros(self.active.shape, dtype=np.bool_)
         only[lane] = True
         places = np.full(self.active.shape, shared)
-        box = self._locate(instruction, MemorySpace.SHARED, places, only, map.box_size)
+        box = self._locate(instruction, MemorySpace.SHARED, places, only, map.extent)
         if shared % tensors.ALIGNMENT:
             raise self._refused(
-                instruction, places, map.box_size, only,
+                instruction, places, map.extent, only,
                 lambda at, _: not_aligned(at, f"{at:#x}", tensors.ALIGNMENT),
             )  # fmt: skip
         addresses = np.zeros((len(self.rows), len(pieces)), dtype=np.int64)

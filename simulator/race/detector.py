@@ -826,27 +826,28 @@ class Detector(Observer):
     # Asynchronous copies
 
     def copy(
-        self, thread: Thread, source: Allocation, at: int, target: Allocation, to: int, size: int,
-        site: int,
+        self, thread: Thread, source: Allocation | None, at: int, target: Allocation, to: int,
+        size: int, taken: int, site: int,
     ) -> None:  # fmt: skip
         """cp.async: an agent of the thread writes in the group that is open."""
         self.executed[site] = True
         state: State = thread.order
         if not state.copies:
             state.copies = self.agent("a cp.async", thread.number, False)
-        self._copied(state, source, at, target, to, size, site, state.copies, state.copies,
+        self._copied(state, source, at, target, to, size, taken, site, state.copies, state.copies,
                      thread.copy_group + 1, False)  # fmt: skip
 
     def _copied(
         self, state: State, source: Allocation | None, at: int, target: Allocation, to: int,
-        size: int, site: int, reader: int, writer: int, clock: int, proxied: bool,
+        size: int, taken: int, site: int, reader: int, writer: int, clock: int, proxied: bool,
     ) -> None:  # fmt: skip
         step = min(size, 4) if size else 0
         if source is not None and (shadow := self._shadow(source, 4)) is not None and size:
-            for offset in range(0, size, step):
+            for offset in range(0, taken, step):
                 self._check_read(
-                    state, shadow, source, at + offset, step, site, reader, clock, proxied
-                )
+                    state, shadow, source, at + offset, min(step, taken - offset), site, reader,
+                    clock, proxied,
+                )  # fmt: skip
         if (shadow := self._shadow(target, 4)) is not None and size:
             for offset in range(0, size, step):
                 self._check_write(
@@ -890,8 +891,9 @@ class Detector(Observer):
             reader, writer = state.bulk_reads, state.bulk_writes
             clock = thread.bulk_group + 1
         self._copied(
-            state, source, at, target, to, size, site, reader, writer, clock, source is not None
-        )
+            state, source, at, target, to, size, size, site, reader, writer, clock,
+            source is not None,
+        )  # fmt: skip
 
     def bulk_wait(self, thread: Thread, group: int, reads_only: bool) -> None:
         """cp.async.bulk.wait_group."""

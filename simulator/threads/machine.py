@@ -378,8 +378,9 @@ class Machine:
         """cp.async: ``taken`` bytes of ``size``, the others are zero."""
         target, at = self.find(thread, to, size, "s", site)
         taken = min(taken.__index__(), size)
-        source, begin = self.find(thread, address, size if taken else 0, "g", site)
-        self.observer.copy(thread, source, begin, target, at, taken, site)
+        # A copy of no bytes has no source: compilers keep an address out of bounds there.
+        source, begin = self.find(thread, address, size, "g", site) if taken else (target, at)
+        self.observer.copy(thread, source if taken else None, begin, target, at, size, taken, site)
         thread.copies.append(
             (thread.copy_group, lambda: _move(source, begin, target, at, taken, size))
         )
@@ -494,8 +495,8 @@ class Machine:
                 raise outside(tensor, tensor.base + begin, begin, each.taken)
         for address, barrier in _targets(shared, mbarrier, mask):
             memory, at = self.find(thread, address, 16, "s", site)
-            if at % ALIGNMENT or at + found.box_size > memory.size:
-                raise outside(memory, address, at, max(found.box_size, ALIGNMENT))
+            if at % ALIGNMENT or at + found.extent > memory.size:
+                raise outside(memory, address, at, max(found.extent, ALIGNMENT))
             signalled, parts = None, list[_Part]()
             if barrier is not None:
                 signalled = self.mbarrier(thread, barrier, "s", site)

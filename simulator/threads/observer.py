@@ -100,14 +100,16 @@ class Observer:
     def copy(
         self,
         thread: Thread,
-        source: Allocation,
+        source: Allocation | None,
         at: int,
         target: Allocation,
         to: int,
         size: int,
+        taken: int,
         site: int,
     ) -> None:
-        """A cp.async is issued."""
+        """cp.async writes ``size`` bytes in the open group: the first ``taken`` from a source, the
+        others zero."""
 
     def copy_wait(self, thread: Thread, group: int) -> None:
         """All groups of cp.async up to a number are waited for."""

@@ -135,6 +135,27 @@ def test_a_swizzle_permutes_what_lies_in_shared_memory(span: int) -> None:
     assert out.tolist() != list(range(count))
 
 
+@pytest.mark.parametrize(
+    ("columns", "span"), [(4, 32), (4, 64), (8, 64), (4, 128), (12, 128), (16, 128)]
+)
+def test_rows_of_a_swizzled_box_lie_a_whole_swizzle_apart(columns: int, span: int) -> None:
+    """As on an H200; it leaves the bytes between them."""
+    map = f"tensormap(u32[16, {columns}]=iota, [16, {columns}], {span}B)"
+    pitch = span // 4
+    text = text_of(MAP + load(0, 0, 64 * columns) + OUT, f"{_MAP}, {_OUT}")
+    _, out = both(text, block=16 * pitch, args=(map, np.zeros(16 * pitch, np.uint32)))
+    wanted = np.zeros((16, pitch), np.uint32)
+    wanted[:, :columns] = np.arange(16 * columns).reshape(16, columns)
+    assert (out.reshape(16, pitch) == swizzled(wanted, span)).all()
+
+
+def test_a_swizzled_box_needs_whole_rows() -> None:
+    map = "tensormap(u32[64, 4], [33, 4], 128B)"
+    text = text_of(MAP + load(0, 0, 33 * 16) + OUT, f"{_MAP}, {_OUT}")
+    with pytest.raises(ExecutionError, match="4224 bytes"):
+        fencewright.execute(text, block=32, args=(map, np.zeros(32, np.uint32)))
+
+
 STORE = """
 st.shared.u32 [%r3], %r1; fence.proxy.async.shared::cta; bar.sync 0;
 @!%p0 ret;
@@ -266,6 +287,36 @@ def test_a_column_of_pixels(
     wanted = column_of(tensor.reshape(sizes), (lower, upper), 4, 16, base, offsets)
     assert out.tolist() == wanted
     assert any(wanted)
+
+
+def stored_column(corners: str, base: str) -> np.ndarray:
+    """A tensor of 2 x 5 pixels of 4 words, 99, after a column of 3 pixels is stored."""
+    name = "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group"
+    body = STORE.format(name=name, x=0, y=0).replace("{0, 0}", base)
+    text = text_of(MAP + body, f"{_OUT}, {_MAP}")
+    given = f"tensormap(@0, u32[2, 5, 4], im2col({corners}, 4, 3))"
+    found, _ = both(text, block=12, args=(np.full(40, 99, np.uint32), given))
+    return found.reshape(10, 4)
+
+
+def test_a_column_is_stored() -> None:
+    found = stored_column("[1], [-2]", "{0, 2, 0}")
+    assert found[[2, 6, 7]].reshape(-1).tolist() == list(range(12))
+    assert (found[[0, 1, 3, 4, 5, 8, 9]] == 99).all()
+
+
+@pytest.mark.parametrize(
+    ("corners", "base", "said"),
+    [
+        ("[-1], [0]", "{0, 0, 0}", "has to lie in the tensor"),
+        ("[0], [1]", "{0, 0, 0}", "has to lie in the tensor"),
+        ("[0], [0]", "{-4, 0, 0}", "take no negative coordinate"),
+    ],
+)
+def test_no_column_is_stored_outside(corners: str, base: str, said: str) -> None:
+    """An H200 ends in an illegal instruction."""
+    with pytest.raises(ExecutionError, match=said):
+        stored_column(corners, base)
 
 
 @pytest.mark.parametrize(("base", "offsets", "said"), [

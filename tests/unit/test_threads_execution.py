@@ -128,6 +128,19 @@ def test_copies_are_complete_when_they_are_waited_for(schedule: Schedule) -> Non
 
 
 @pytest.mark.parametrize("schedule", ORDERS)
+def test_a_copy_of_no_bytes_has_no_source(schedule: Schedule) -> None:
+    """Triton keeps the address of a load past the end, and copies no bytes: zeros."""
+    body = """
+    mov.u32 %r5, tile; shl.b32 %r6, %r1, 2; add.u32 %r7, %r5, %r6; st.shared.u32 [%r7], 7;
+    add.s64 %rd5, %rd3, 1000000; setp.lt.u32 %p1, %r1, 2; selp.b32 %r8, 4, 0, %p1;
+    selp.b64 %rd6, %rd3, %rd5, %p1;
+    cp.async.ca.shared.global [%r7], [%rd6], 4, %r8; cp.async.wait_all;
+    ld.shared.u32 %r9, [%r7]; add.u32 %r9, %r9, 5; st.global.u32 [%rd3], %r9; ret;"""
+    found = result(kernel(body), launch="k<<<1, 32>>>(i32[64]=ones)", schedule=schedule)
+    assert found[:4] == [6, 6, 5, 5]
+
+
+@pytest.mark.parametrize("schedule", ORDERS)
 def test_an_mbarrier_counts_bytes(schedule: Schedule) -> None:
     body = """
     setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;
