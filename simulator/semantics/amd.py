@@ -1,9 +1,9 @@
 """The meaning of AMD's integer instructions, as rows by mnemonic without encoding.
 
 One table for two readers: ``programs.amd`` gives the meanings to the memory model's threads,
-``execution.cdna`` computes them for lanes. What an instruction accesses, waits for or branches by,
-and which registers it defines and uses, are of ``lowering.cdna.code``. Sources: MI300 ISA 12.1 to
-12.4 (SALU), 12.7 to 12.10 (VALU); LLVM 24 AMDGPU, SOPInstructions.td and VOPInstructions.td
+``amd_rows`` makes formulas of them for lanes. What an instruction accesses, waits for or branches
+by, and which registers it defines and uses, are of ``lowering.cdna.code``. Sources: MI300 ISA 12.1
+to 12.4 (SALU), 12.7 to 12.10 (VALU); LLVM 24 AMDGPU, SOPInstructions.td and VOPInstructions.td
 (gfx12).
 """
 

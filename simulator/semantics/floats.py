@@ -267,6 +267,10 @@ def _wave(function: Callable[[float], float]) -> Callable[[float], float]:
     return lambda value: function(value) if math.isfinite(value) else math.nan
 
 
+def _angle(turns: float) -> float:
+    return 2 * math.pi * (turns - math.floor(turns) + 0.0)
+
+
 def _reciprocal_root(value: float) -> float:
     if value == 0:
         return math.copysign(math.inf, value)
@@ -280,6 +284,8 @@ APPROXIMATE: Mapping[str, Callable[[float], float]] = {
     "ex2": _power,
     "tanh": math.tanh,
     "rsqrt": _reciprocal_root,
+    "sin of turns": _wave(lambda value: math.sin(_angle(value))),
+    "cos of turns": _wave(lambda value: math.cos(_angle(value))),
 }
 """Functions that hardware computes to some bits less: here rounded to nearest."""
 
@@ -342,3 +348,30 @@ _EXACT = 1 << 53
 def convert(source: str, target: str, mode: str, bits: Bits) -> Bits:
     """cvt between formats, rounded once."""
     return from_float(to_float(bits, source), target, mode)
+
+
+# Times a power of 2, which is a word with a sign
+
+
+def scaled(type: str, bits: Bits, power: int) -> Bits:
+    """A number times 2 to a power, rounded once."""
+    value = to_float(bits, type)
+    if not math.isfinite(value):
+        return from_float(value, type)
+    exact = Fraction(value) * Fraction(2) ** _bounded(power)
+    return round_exact(exact, type, negative=math.copysign(1.0, value) < 0)
+
+
+def fused_and_scaled(type: str, a: Bits, b: Bits, c: Bits, power: int) -> Bits:
+    """a * b + c times 2 to a power, rounded once; not finite where the sum is not."""
+    found = exactly("fma", type, "rn", a, b, c)
+    x, y, z = (to_float(each, type) for each in (a, b, c))
+    if not power or not math.isfinite(to_float(found, type)):
+        return found
+    exact = (Fraction(x) * Fraction(y) + Fraction(z)) * Fraction(2) ** _bounded(power)
+    return round_exact(exact, type) if exact else scaled(type, found, power)
+
+
+def _bounded(power: int) -> int:
+    """The power as a number, within those that change a result."""
+    return max(-5000, min(5000, (power ^ 1 << 31) - (1 << 31)))

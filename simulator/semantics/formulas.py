@@ -7,17 +7,22 @@ from types import MappingProxyType
 
 from fencewright.lowering.ptx.code.statements import Opcode, element_of
 from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.simulator.semantics.elements import (
+    COMPARED_NUMBERS,
+    ORDERED,
+    UPDATES,
+    flushed,
+    is_nan,
+    saturated,
+)
 from fencewright.simulator.semantics.rows import (
     FLUSHED,
     ROWS,
     Type,
     applied,
-    flushed,
-    is_nan,
     plain_row,
     relu,
     row_of,
-    saturated,
     type_of,
 )
 from fencewright.simulator.semantics.term import (
@@ -107,32 +112,7 @@ _MIXED = frozenset({"slct", "dp4a", "dp2a"})
 
 # Comparisons
 
-_ORDERED: Mapping[str, Callable[[Term, Term], Term]] = MappingProxyType(
-    {
-        "eq": lambda a, b: a.equals(b),
-        "ne": lambda a, b: a.differs(b),
-        "lt": lambda a, b: a < b,
-        "le": lambda a, b: a <= b,
-        "gt": lambda a, b: a > b,
-        "ge": lambda a, b: a >= b,
-    }
-)
 _UNSIGNED = MappingProxyType({"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"})
-_NUMBERS: Mapping[str, Callable[[Term, Term], Term]] = MappingProxyType(
-    {
-        **_ORDERED,
-        "ne": lambda a, b: (a < b) | (a > b),
-        "equ": lambda a, b: ((a < b) | (a > b)) ^ 1,
-        "neu": lambda a, b: a.differs(b),
-        "ltu": lambda a, b: (a >= b) ^ 1,
-        "leu": lambda a, b: (a > b) ^ 1,
-        "gtu": lambda a, b: (a <= b) ^ 1,
-        "geu": lambda a, b: (a < b) ^ 1,
-        "num": lambda a, b: a.equals(a) & b.equals(b),
-        "nan": lambda a, b: a.differs(a) | b.differs(b),
-    }
-)
-"""The comparisons of numbers that may be NaN. Source: PTX ISA, "Floating Point Comparisons"."""
 _BOOLEANS: Mapping[str, Callable[[Term, Term], Term]] = MappingProxyType(
     {"and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b}
 )
@@ -145,7 +125,7 @@ def _comparison(opcode: Opcode) -> Callable[[Sequence[Term]], Term] | None:
         return None
     words = opcode.modifiers - {name, opcode.boolean}
     if t.letter in ("f", "h"):
-        compare = _NUMBERS.get(name)
+        compare = COMPARED_NUMBERS.get(name)
         if compare is None or words - ({"ftz"} if t.name in FLUSHED else set[str]()):
             return None
 
@@ -155,7 +135,7 @@ def _comparison(opcode: Opcode) -> Callable[[Sequence[Term]], Term] | None:
         return lambda given: compare(*map(take, given))
     if t.letter == "u":
         name = _UNSIGNED.get(name, name)
-    compare = _ORDERED.get(name)
+    compare = ORDERED.get(name)
     if compare is None or words or t.letter not in "usb":
         return None
     if name in ("eq", "ne"):
@@ -381,7 +361,7 @@ def update_of(opcode: Opcode) -> Callable[[Sequence[Term]], Term] | None:
 
     Source: PTX ISA, atom; red: .add.f32 in memory that is not shared has no subnormal numbers.
     """
-    if (update := _UPDATES.get(opcode.update)) is not None:
+    if (update := UPDATES.get(opcode.update)) is not None:
         return lambda given: update(*given)
     t = type_of(opcode.type, opcode)
     if t is None:
@@ -399,25 +379,5 @@ def update_of(opcode: Opcode) -> Callable[[Sequence[Term]], Term] | None:
     return _packed(opcode.type, one)
 
 
-def _exchanged(old: Term, data: Term) -> Term:
-    return data
-
-
-def _swapped(old: Term, compare: Term, data: Term) -> Term:
-    return choose(old.equals(compare), data, old)
-
-
-def _incremented(old: Term, limit: Term) -> Term:
-    return choose(old >= limit, 0, low(old + 1, 64))
-
-
-def _decremented(old: Term, limit: Term) -> Term:
-    return choose(old.equals(0) | (old > limit), limit, low(old - 1, 64))
-
-
-_UPDATES: Mapping[str, Callable[..., Term]] = MappingProxyType(
-    {"exch": _exchanged, "cas": _swapped, "inc": _incremented, "dec": _decremented}
-)
-"""The updates that are no operation on registers."""
 FOLDS = frozenset({"add", "min", "max", "and", "or", "xor", "exch"})
 """The updates that are associative on integers: those of several lanes may come as one."""

@@ -11,14 +11,27 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from fencewright.lowering.ptx.code.statements import Opcode, element_of
-from fencewright.simulator.semantics.floats import APPROXIMATE, FORMATS
+from fencewright.simulator.semantics.elements import (
+    Element,
+    by_table,
+    clamped,
+    exact,
+    flushed,
+    higher,
+    is_nan,
+    is_negative,
+    larger,
+    lesser,
+    magnitude,
+    saturated,
+)
+from fencewright.simulator.semantics.floats import FORMATS
 from fencewright.simulator.semantics.term import (
     Term,
     bits,
     call,
     choose,
     constant,
-    high,
     integer,
     least,
     length,
@@ -39,54 +52,10 @@ _MOVE = "PTX ISA, Data Movement and Conversion Instructions"
 
 
 @dataclass(frozen=True, slots=True)
-class Type:
-    """One element of a type of an instruction.
+class Type(Element):
+    """The element of a type of an instruction."""
 
-    ``letter``: u, s, b; f of f32 and f64, h of 16 bits, p of a predicate.
-    """
-
-    name: str
-    letter: str
-    width: int
     opcode: Opcode
-
-    @property
-    def ones(self) -> int:
-        """All its bits."""
-        return ones_of(self.width)
-
-    @property
-    def sign(self) -> int:
-        """The bit of the sign."""
-        return 1 << self.width - 1
-
-    @property
-    def infinity(self) -> int:
-        """The bits of infinity, which are those of the exponent."""
-        form = FORMATS[self.name]
-        return (1 << form.exponent) - 1 << form.fraction
-
-    @property
-    def nan(self) -> int:
-        """The canonical NaN."""
-        return FORMATS[self.name].nan
-
-    @property
-    def one(self) -> int:
-        """The bits of 1.0."""
-        return FORMATS[self.name].bias << FORMATS[self.name].fraction
-
-    def number(self, value: Term) -> Term:
-        """The number that bits are."""
-        return number(value, self.name)
-
-    def value(self, value: Term) -> Term:
-        """The bits as a number of either sign where the type has one."""
-        return signed(value, self.width) if self.letter == "s" else value
-
-    def ordered(self, value: Term) -> Term:
-        """A word that is as much less or greater as the number is."""
-        return value ^ self.sign if self.letter == "s" else value
 
 
 Formula: TypeAlias = (
@@ -137,26 +106,12 @@ def _row(
 # Integers
 
 
-def _clamped(t: Type, value: Term) -> Term:
-    """.sat: a result in the range of the type."""
-    lowest, greatest = (-t.sign, t.sign - 1) if t.letter == "s" else (0, t.ones)
-    return low(most(least(value, greatest), lowest), t.width)
-
-
 def _saturated_sum(t: Type, a: Term, b: Term) -> Term:
-    return _clamped(t, _exact(t, a) + _exact(t, b))
+    return clamped(t, exact(t, a) + exact(t, b))
 
 
 def _saturated_difference(t: Type, a: Term, b: Term) -> Term:
-    return _clamped(t, _exact(t, a) - _exact(t, b))
-
-
-def _exact(t: Type, a: Term) -> Term:
-    return t.value(a) if t.letter == "s" else integer(a)
-
-
-def _high(t: Type, a: Term, b: Term) -> Term:
-    return low(high(t.value(a), t.value(b), t.width), t.width)
+    return clamped(t, exact(t, a) - exact(t, b))
 
 
 def _wide(t: Type, a: Term, b: Term) -> Term:
@@ -174,47 +129,31 @@ def _distance(t: Type, a: Term, b: Term, c: Term) -> Term:
     return low(difference + c, t.width)
 
 
-def _negative(t: Type, a: Term) -> Term:
-    return a > t.sign - 1
-
-
-def _magnitude(t: Type, a: Term) -> Term:
-    return choose(_negative(t, a), low(0 - a, t.width), a) if t.letter == "s" else a
-
-
 def _quotient(t: Type, a: Term, b: Term) -> Term:
     """Towards zero; by zero all bits are set, as an H200 has it where the manual leaves it open."""
-    found = _magnitude(t, a) // _magnitude(t, b)
+    found = magnitude(t, a) // magnitude(t, b)
     if t.letter == "s":
-        found = choose(_negative(t, a ^ b), low(0 - found, t.width), low(found, t.width))
+        found = choose(is_negative(t, a ^ b), low(0 - found, t.width), low(found, t.width))
     return choose(b.equals(0), t.ones, found)
 
 
 def _remainder(t: Type, a: Term, b: Term) -> Term:
     """With the sign of the dividend; by zero all bits are set, as an H200 has it."""
-    found = _magnitude(t, a) % _magnitude(t, b)
+    found = magnitude(t, a) % magnitude(t, b)
     if t.letter == "s":
-        found = choose(_negative(t, a), low(0 - found, t.width), found)
+        found = choose(is_negative(t, a), low(0 - found, t.width), found)
     return choose(b.equals(0), t.ones, found)
-
-
-def _lesser(t: Type, a: Term, b: Term) -> Term:
-    return choose(t.ordered(a) < t.ordered(b), a, b)
-
-
-def _larger(t: Type, a: Term, b: Term) -> Term:
-    return choose(t.ordered(a) > t.ordered(b), a, b)
 
 
 def _not_negative(t: Type, a: Term) -> Term:
     """.relu"""
-    return choose(_negative(t, a), 0, a)
+    return choose(is_negative(t, a), 0, a)
 
 
 def _highest(t: Type, a: Term, is_shift: bool = False) -> Term:
     """bfind: the highest bit that is no sign, or the shift to it; all bits if there is none."""
     if t.letter == "s":
-        a = choose(_negative(t, a), a ^ t.ones, a)
+        a = choose(is_negative(t, a), a ^ t.ones, a)
     place = constant(t.width).less(length(a)) if is_shift else length(a).less(1)
     return choose(a.equals(0), ones_of(32), place)
 
@@ -274,10 +213,10 @@ _INTEGERS = (
     _row("sub", "usb", 2, lambda t, a, b: low(a - b, t.width), _INT),
     _row("sub", "us", 2, _saturated_difference, _INT, "sat", widest=32),
     _row("mul", "us", 2, lambda t, a, b: low(a * b, t.width), _INT, "lo"),
-    _row("mul", "us", 2, _high, _INT, "hi"),
+    _row("mul", "us", 2, higher, _INT, "hi"),
     _row("mul", "us", 2, _wide, _INT, "wide", widest=32),
     _row("mad", "us", 3, lambda t, a, b, c: low(a * b + c, t.width), _INT, "lo"),
-    _row("mad", "us", 3, lambda t, a, b, c: low(_high(t, a, b) + c, t.width), _INT, "hi"),
+    _row("mad", "us", 3, lambda t, a, b, c: low(higher(t, a, b) + c, t.width), _INT, "hi"),
     _row(
         "mad",
         "us",
@@ -310,12 +249,12 @@ _INTEGERS = (
     _row("sad", "us", 3, _distance, _INT),
     _row("div", "us", 2, _quotient, _INT),
     _row("rem", "us", 2, _remainder, _INT),
-    _row("abs", "s", 1, _magnitude, _INT),
+    _row("abs", "s", 1, magnitude, _INT),
     _row("neg", "s", 1, lambda t, a: low(0 - a, t.width), _INT),
-    _row("min", "us", 2, _lesser, _INT),
-    _row("max", "us", 2, _larger, _INT),
-    _row("min", "s", 2, lambda t, a, b: _not_negative(t, _lesser(t, a, b)), _INT, "relu"),
-    _row("max", "s", 2, lambda t, a, b: _not_negative(t, _larger(t, a, b)), _INT, "relu"),
+    _row("min", "us", 2, lesser, _INT),
+    _row("max", "us", 2, larger, _INT),
+    _row("min", "s", 2, lambda t, a, b: _not_negative(t, lesser(t, a, b)), _INT, "relu"),
+    _row("max", "s", 2, lambda t, a, b: _not_negative(t, larger(t, a, b)), _INT, "relu"),
     _row("popc", "b", 1, lambda t, a: ones(a), _INT),
     _row("clz", "b", 1, lambda t, a: constant(t.width).less(length(a)), _INT),
     _row("bfind", "us", 1, _highest, _INT),
@@ -340,25 +279,12 @@ _INTEGERS = (
 def _logic(t: Type, a: Term, b: Term, c: Term, table: Term) -> Term:
     """lop3: any function of three bits, given by its table."""
     if table.constant is not None:
-        return _of_table(t, (a, b, c), table.constant & 0xFF)
+        return by_table(t, (a, b, c), table.constant & 0xFF)
     found = constant(0)
     for at in range(8):
         picked = [each if at >> 2 - n & 1 else each ^ t.ones for n, each in enumerate((a, b, c))]
         found = found | picked[0] & picked[1] & picked[2] & 0 - (table >> at & 1)
     return found
-
-
-def _of_table(t: Type, variables: Sequence[Term], table: int) -> Term:
-    """A function as the sum modulo 2 of one without a variable and of one times it.
-
-    Source: Reed-Muller expansion; few of the functions that compilers emit have many terms.
-    """
-    if not variables:
-        return constant(t.ones if table else 0)
-    half = 1 << len(variables) - 1
-    without, along = table & ones_of(half), table >> half
-    rest = _of_table(t, variables[1:], without)
-    return rest ^ variables[0] & _of_table(t, variables[1:], without ^ along)
 
 
 def _funnel(t: Type, a: Term, b: Term, by: Term, is_left: bool, is_wrap: bool) -> Term:
@@ -439,11 +365,6 @@ _BITS = (
 # Floating point
 
 
-def is_nan(t: Type, a: Term) -> Term:
-    """True of bits that are no number."""
-    return (a & t.sign - 1) > t.infinity
-
-
 def _rounded(t: Type, value: Term, *sources: Term) -> Term:
     """A result of doubles rounded once more: they have twice the bits of the narrower type.
 
@@ -470,17 +391,6 @@ def _exactly(t: Type, *operands: Term, name: str) -> Term:
 
 def _approximately(t: Type, a: Term, name: str) -> Term:
     return call("approximately", (name, t.name), (a,), t.width)
-
-
-def flushed(t: Type, a: Term) -> Term:
-    """.ftz: a subnormal number as the zero of its sign."""
-    return choose((a & t.infinity).equals(0), a & t.sign, a)
-
-
-def saturated(t: Type, a: Term) -> Term:
-    """.sat: a number within 0 and 1; NaN is 0."""
-    value = t.number(a)
-    return choose(value > 0.0, choose(value >= 1.0, t.one, a), 0)
 
 
 def _absolute(t: Type, a: Term) -> Term:
@@ -548,7 +458,7 @@ _NUMBERS = (
     *(_row("testp", "f", 1, formula, _FLOAT, name) for name, formula in _CLASSES.items()),
     *(
         _row(name, "fh", 1, partial(_approximately, name=name), _FLOAT, allows="approx")
-        for name in APPROXIMATE
+        for name in ("sin", "cos", "lg2", "ex2", "tanh", "rsqrt")
     ),
 )
 

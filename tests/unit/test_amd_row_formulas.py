@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fencewright.simulator.execution.cdna import rows as table
-from fencewright.simulator.execution.cdna.rows import ROWS, Row
+from fencewright.simulator.execution.vectorised import function_of
+from fencewright.simulator.semantics import python
 from fencewright.simulator.semantics.amd import MASK
+from fencewright.simulator.semantics.amd_rows import ROWS, Row
+from fencewright.simulator.semantics.term import operand
 
 Formula = Callable[..., Any]
 FORMATS = {16: ("<e", "<H"), 32: ("<f", "<I"), 64: ("<d", "<Q")}
@@ -630,7 +632,9 @@ def faults(name: str, row: Row) -> list[str]:
     given = operands_of(name, row)
     columns = [np.array([column], dtype=np.uint64) for column in zip(*given, strict=True)]
     with np.errstate(all="ignore"):
-        values = np.broadcast_to(row.compute(*columns), columns[0].shape)[0].tolist()
+        values = np.broadcast_to(function_of(row.formula, row.widths)(*columns), columns[0].shape)[
+            0
+        ].tolist()
     bits, wrong = 1 if row.result == MASK else row.result, list[str]()
     is_number = (
         row.is_float
@@ -655,6 +659,21 @@ def test_a_row_computes_its_formula(name: str) -> None:
     assert faults(name, ROWS[name]) == []
 
 
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_a_row_computes_the_same_on_one_lane(name: str) -> None:
+    row = ROWS[name]
+    terms = [
+        operand(at, 32) & 0xFFFF if bits == 16 else operand(at, bits or 1)
+        for at, bits in enumerate(row.widths)
+    ]
+    single = python.function(row.formula(*terms), len(terms))
+    given = operands_of(name, row)[:40]
+    columns = [np.array([column], dtype=np.uint64) for column in zip(*given, strict=True)]
+    with np.errstate(all="ignore"):
+        many = np.broadcast_to(function_of(row.formula, row.widths)(*columns), columns[0].shape)[0]
+    assert [single(*each) for each in given] == many.tolist()
+
+
 @pytest.mark.parametrize(
     "name", ["v_add_u32", "s_bfe_i64", "v_perm_b32", "v_fma_f64", "v_cmp_nlt_f16", "v_cvt_u32_f32"]
 )
@@ -662,10 +681,9 @@ def test_a_row_that_computes_something_else_is_found(name: str) -> None:
     row = ROWS[name]
 
     def broken(*operands: Any) -> Any:
-        return row.compute(*operands) ^ np.uint64(1)
+        return row.formula(*operands) ^ 1
 
-    assert faults(name, replace(row, compute=broken))
-    assert table.ROWS[name] is row
+    assert faults(name, replace(row, formula=broken))
 
 
 @pytest.mark.parametrize(
@@ -706,5 +724,7 @@ def test_the_flag_of_a_row(name: str, flag: Callable[..., Any]) -> None:
         for one in operands_of(name, row)
     ]
     columns = [np.array([column], dtype=np.uint64) for column in zip(*given, strict=True)]
-    found = np.broadcast_to(compute(*columns), columns[0].shape)[0].tolist()
+    found = np.broadcast_to(function_of(compute, row.widths)(*columns), columns[0].shape)[
+        0
+    ].tolist()
     assert found == [int(flag(*each)) for each in given]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fencewright.lowering.cdna.access_names import access_name
-from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.cdna.code.text import Registers, read_assembly, read_instruction
 from fencewright.lowering.cdna.instructions import (
     MEMORY_ROWS,
     PACKED_ROWS,
@@ -20,12 +20,13 @@ from fencewright.lowering.cdna.instructions import (
     operand_places,
 )
 from fencewright.lowering.vocabulary import Operation
-from fencewright.simulator.execution.cdna.atomics import update_of
-from fencewright.simulator.execution.cdna.integers import Arithmetic
-from fencewright.simulator.execution.cdna.registers import join, words
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
+from fencewright.simulator.execution.vectorised import Function, function_of
 from fencewright.simulator.kernels.amd.kernel import program_of
+from fencewright.simulator.kernels.amd.memory import compared_first
+from fencewright.simulator.kernels.amd.registers import join, words
+from fencewright.simulator.semantics.amd_rows import update_of
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 UNIFORM = {"s_mov_b32"}
@@ -33,13 +34,13 @@ UNIFORM = {"s_mov_b32"}
 ROWS = {row.mnemonic: row for row in (*VALU_ROWS, *SALU_ROWS) if row.mnemonic not in UNIFORM}
 
 
-def update(mnemonic: str) -> Arithmetic:
+def update(mnemonic: str) -> Function:
     """The function of an atomic, which has one."""
     name = access_name(mnemonic)
     assert name is not None
     found = update_of(name)
     assert found is not None
-    return found
+    return function_of(found, (name.bits,) * (2 + name.compares))
 
 
 # One lane, in Python
@@ -423,7 +424,9 @@ def test_every_atomic_stores_what_one_lane_does(mnemonic: str) -> None:
         for _ in range(300)
     ]
     old, data = (np.array(each, dtype=np.uint64) for each in zip(*operands, strict=True))
-    for given, value in zip(operands, update(mnemonic)(old, data), strict=True):
+    with np.errstate(all="ignore"):
+        found = update(mnemonic)(old, data)
+    for given, value in zip(operands, found, strict=True):
         expected = definition(*given, bits) % (1 << bits)
         assert int(value) == expected, (mnemonic, *map(hex, given))
 
@@ -439,13 +442,21 @@ def test_a_compare_exchange_stores_the_new_value_where_the_old_is_as_expected(
     old = np.array([5, 6, (1 << bits) - 1], dtype=np.uint64)
     compare = np.array([5, 5, (1 << bits) - 1], dtype=np.uint64)
     new = np.array([8, 8, 9], dtype=np.uint64)
-    if mnemonic.startswith("ds_"):
-        found = update(mnemonic)(old, compare, new)
-    else:
-        size = bits // 32
-        pair = join([*words(new, size), *words(compare, size)])
-        found = update(mnemonic)(old, pair)
-    assert found.reshape(-1).tolist() == [8, 6, 9]
+    assert update(mnemonic)(old, compare, new).reshape(-1).tolist() == [8, 6, 9]
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "data"),
+    [
+        ("global_atomic_cmpswap", "v[2:3]"),
+        ("ds_cmpst_b32", "v3, v2"),
+        ("ds_cmpstore_b32", "v2, v3"),
+    ],
+)
+def test_the_compared_value_comes_first(mnemonic: str, data: str) -> None:
+    name, operands = access_name(mnemonic), read_instruction(f"{mnemonic} v0, {data}", 1).operands
+    assert name is not None
+    assert compared_first(name, operands[1:]) == (Registers(("v3",)), Registers(("v2",)))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])

@@ -19,8 +19,8 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx import instructions as registers
 from fencewright.lowering.ptx.code import statements
 from fencewright.simulator.core.program import ArithmeticKind
-from fencewright.simulator.execution import ptx_arithmetic
 from fencewright.simulator.kernels.amd import arithmetic as amd_arithmetic
+from fencewright.simulator.kernels.ptx import functions
 from fencewright.simulator.programs import nvidia
 from fencewright.simulator.programs.amd import rows as amd_programs
 from fencewright.simulator.semantics import formulas
@@ -41,7 +41,7 @@ _CACHES = (
 
 
 def _forget() -> None:
-    for each in (*_CACHES, *vars(ptx_arithmetic).values(), *vars(formulas).values()):
+    for each in (*_CACHES, *vars(functions).values(), *vars(formulas).values()):
         if hasattr(each, "cache_clear"):
             each.cache_clear()
     operands._EFFECTS.clear()  # pyright: ignore[reportPrivateUsage]

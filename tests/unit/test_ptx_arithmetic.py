@@ -17,7 +17,7 @@ from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.instructions import registers_of
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution.program import Values
-from fencewright.simulator.execution.ptx_arithmetic import (
+from fencewright.simulator.kernels.ptx.functions import (
     CROSS_LANE,
     cross_lane_function_of,
     function_of,

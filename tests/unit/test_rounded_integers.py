@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fencewright.simulator.execution.ptx_arithmetic import function_of
+from fencewright.simulator.kernels.ptx.functions import function_of
 from fencewright.simulator.semantics.floats import of_integer, round_exact
 
 EDGES = (

@@ -12,7 +12,8 @@ from campaigns import some_of
 from test_ptx_arithmetic import COMPUTED, OPCODES
 
 from fencewright.lowering.ptx.code.statements import Opcode, element_of, read_opcode
-from fencewright.simulator.execution import ptx_arithmetic
+from fencewright.simulator.execution import vectorised
+from fencewright.simulator.kernels.ptx import functions
 from fencewright.simulator.semantics import formulas, python, rows, term
 from fencewright.simulator.semantics.operands import LANE_MASKS, literal, terms_of
 from fencewright.simulator.semantics.term import Term, choose, low, operand
@@ -97,7 +98,7 @@ def cases(widths: Sequence[int], count: int, seed: str) -> list[tuple[int, ...]]
 def difference(result: Term, given: Sequence[tuple[int, ...]]) -> str:
     """The first operands of which both executors compute something else; "" if there are none."""
     count = len(given[0])
-    single, many = python.function(result, count), ptx_arithmetic.vectorised(result, range(count))
+    single, many = python.function(result, count), vectorised.vectorised(result, range(count))
     columns = [np.array(each, dtype=np.uint64)[None, :] for each in zip(*given, strict=True)]
     with np.errstate(all="ignore"):
         found = np.broadcast_to(many(*columns), columns[0].shape)[0].tolist()
@@ -140,11 +141,11 @@ def test_constants_change_nothing(name: str) -> None:
     formula = formulas.formula_of(opcode)
     assert formula is not None
     count = len(formula.types)
-    general = ptx_arithmetic.compiled(opcode)
+    general = functions.compiled(opcode)
     for given in cases([32] * count, 40, name):
         known = tuple(given[2:])
         arrays = [np.array([each], dtype=np.uint64) for each in given]
-        special = ptx_arithmetic.compiled(opcode, (None, None, *known))
+        special = functions.compiled(opcode, (None, None, *known))
         assert np.array_equal(np.ravel(special(*arrays[:2])), general(*arrays)), given
 
 
@@ -183,8 +184,8 @@ def test_a_wrong_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_fast_form_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = {("exactly", "fma", "f32", "rn"): ptx_arithmetic.compiled(read_opcode("mad.lo.u32"))}
-    monkeypatch.setattr(ptx_arithmetic, "_FAST", wrong)
+    wrong = {("exactly", "fma", "f32", "rn"): functions.compiled(read_opcode("mad.lo.u32"))}
+    monkeypatch.setattr(vectorised, "_FAST", wrong)
     result = term.call("exactly", ("fma", "f32", "rn"), [operand(at, 32) for at in range(3)], 32)
     assert "of waves" in difference(result, cases([32] * 3, 20, "fma"))
 
@@ -257,7 +258,7 @@ def test_lane_masks(name: str) -> None:
     order = {"eq": "__eq__", "lt": "__lt__", "le": "__le__", "gt": "__gt__", "ge": "__ge__"}
     holds = order[name.rpartition("_")[2]]
     wanted = [sum(getattr(at, holds)(lane) << at for at in range(32)) for lane in range(32)]
-    assert ptx_arithmetic.lane_mask(name)(lanes).tolist() == wanted
+    assert functions.lane_mask(name)(lanes).tolist() == wanted
     single = python.function(LANE_MASKS[name](operand(0, 5)), 1)
     assert [single(lane) for lane in range(32)] == wanted
 
@@ -296,7 +297,7 @@ def test_lanes_together_give_both_executors_the_same(name: str) -> None:
         arrays = [np.array([each], dtype=np.uint64) for each in [*operands, [members] * 32]]
         arrays = arrays[-1:] if kind == "elect" else arrays
         active = np.ones((1, 32), dtype=np.bool_)
-        many = ptx_arithmetic.cross_lane_function_of(name)(active, *arrays)
+        many = functions.cross_lane_function_of(name)(active, *arrays)
         found = np.broadcast_to(many, (1, 32))[0].tolist()
         for lane in there:
             value = single[lane][0] if isinstance(single[lane], tuple) else single[lane]

@@ -17,9 +17,6 @@ from fencewright.lowering.cdna.code.operands.operands import opcode_of
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand, Registers
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.simulator.core.program import ArithmeticKind
-from fencewright.simulator.execution.cdna import integers as ints
-from fencewright.simulator.execution.cdna.floats import clamped, converted, multiplied, negated
-from fencewright.simulator.execution.cdna.rows import PACKED, ROWS, Row, logic_of, nonzero
 from fencewright.simulator.execution.program import LaneValue, Merge, Register
 from fencewright.simulator.execution.values import low
 from fencewright.simulator.kernels.amd import lanes
@@ -49,6 +46,18 @@ from fencewright.simulator.semantics.amd import (
     FirstLane,
     SaveExec,
     Sum,
+)
+from fencewright.simulator.semantics.amd_rows import (
+    PACKED,
+    ROWS,
+    Row,
+    clamped_number,
+    converted,
+    logic_of,
+    multiplied,
+    negated,
+    nonzero,
+    table_of,
 )
 
 
@@ -91,19 +100,19 @@ class Arithmetic(Operands):
         if modifiers.clamp and not row.is_float:
             if row.clamped is None:
                 raise NotExecutedError("'clamp' is not executed")
-            row = replace(row, compute=row.clamped)
-        value = self.state.compute(row.compute, sources, name)
+            row = replace(row, formula=row.clamped)
+        value = self.formula(row.formula, sources, row.widths, name)
         if name in _SIGNS and printed[_SIGNS[name]] == _SIGN_PLACE:
             self.state.has_sign(value, sources[1 - _SIGNS[name]])
         if row.scc is not None:
-            self.state.set(SCC, self.state.compute(row.scc, sources, name))
+            self.state.set(SCC, self.formula(row.scc, sources, row.widths, name))
         elif row.tests_result:
-            self.state.set(SCC, self.state.compute(nonzero, (value,), name))
+            self.state.set(SCC, self.formula(nonzero, (value,), (64,), name))
         if row.result == MASK:
             self._flag(step, results, value)
             return
         if row.flag is not None:
-            flag = self.state.compute(row.flag, sources, name)
+            flag = self.formula(row.flag, sources, row.widths, name)
             mask = self.state.bits_of(flag, name)
             self._write(row, results, value, modifiers, instruction)
             self.state.set(names_of(results[1]), mask)
@@ -160,10 +169,10 @@ class Arithmetic(Operands):
         """The result of an instruction, as its modifiers change it."""
         state, name, names = self.state, instruction.mnemonic, names_of(results[0])
         if modifiers.factor != 1.0:
-            factor = multiplied(max(row.result, 16), modifiers.factor)
-            value = state.compute(factor, (value,), name)
+            width = max(row.result, 16)
+            value = self.formula(multiplied, (value,), (width,), name, width, modifiers.factor)
         if modifiers.clamp and row.is_float:
-            value = state.compute(clamped(row.result), (value,), name)
+            value = self.formula(clamped_number, (value,), (row.result,), name, row.result)
         into, unused = modifiers.into, modifiers.unused
         half = modifiers.halves[-1] if len(modifiers.halves) > len(row.sources) else 0
         named = half_of(results[0])
@@ -209,11 +218,11 @@ class Arithmetic(Operands):
             key: numbers_of(words[key]) if key in words else (default,) * len(sources)
             for key, default in _PACKED_WORDS.items()
         }
-        compute = row.compute
+        formula = row.formula
         if is_clamped and not row.is_float:
             if row.clamped is None:
                 raise NotExecutedError("'clamp' is not executed")
-            compute = row.clamped
+            formula = row.clamped
         halves: list[Register] = []
         for half in range(2):
             places = chosen["op_sel_hi" if half else "op_sel"]
@@ -228,9 +237,9 @@ class Arithmetic(Operands):
                         sources, places, signs, row.sources, strict=True
                     )
                 ]
-            value = self.state.compute(compute, taken, name)
+            value = self.formula(formula, taken, row.widths, name)
             if is_clamped and row.is_float:
-                value = self.state.compute(clamped(row.result), (value,), name)
+                value = self.formula(clamped_number, (value,), (row.result,), name, row.result)
             halves.append(value)
         names = names_of(results[0])
         if row.result == 16:
@@ -252,7 +261,7 @@ class Arithmetic(Operands):
             value = self.source(source, 16, True, halves, 0)
         if not is_negated:
             return value
-        return self.state.compute(partial(negated, bits=bits), (value,), "negation")
+        return self.formula(negated, (value,), (bits,), "negation", bits)
 
     def mixed(self, step: CodeStep, name: str) -> None:
         """A fused multiply and add of single and half precision. Source: MI300 ISA 12.11,
@@ -270,15 +279,15 @@ class Arithmetic(Operands):
         for n, source in enumerate(sources):
             if is_half[n]:
                 value = self.source(source, 16, True, Modifiers(halves=halves), n)
-                taken.append(state.compute(converted(16, 32), (value,), name))
+                taken.append(self.formula(converted, (value,), (16,), name, 16, 32))
             else:
                 taken.append(self.operand(source, 32, is_float=True))
-        value = state.compute(row.compute, taken, name)
+        value = self.formula(row.formula, taken, row.widths, name)
         if is_clamped:
-            value = state.compute(clamped(32), (value,), name)
+            value = self.formula(clamped_number, (value,), (32,), name, 32)
         names = names_of(results[0])
         if name != "v_fma_mix_f32":
-            half = state.compute(converted(32, 16), (value,), name)
+            half = self.formula(converted, (value,), (32,), name, 32, 16)
             into = replace(NO_MODIFIERS.into, first=16 * (name == "v_fma_mixhi_f16"), count=16)
             place = partial(put, into, "UNUSED_PRESERVE")
             value = state.compute(place, (half, state.read(names)), name)
@@ -287,17 +296,12 @@ class Arithmetic(Operands):
     def table(self, step: CodeStep, name: str) -> None:
         """Logic by a truth table."""
         words = words_of(step.instruction.modifiers)
-        compute = ints.by_table(int(words.pop("bitop3", "0"), 0))
+        table = int(words.pop("bitop3", "0"), 0)
         halves = numbers_of(words.pop("op_sel")) if "op_sel" in words else ()
         if words:
             raise NotExecutedError(f"'{' '.join(step.instruction.modifiers)}' is not executed")
         bits = 16 if name.endswith("16") else 32
-        row = Row(
-            ints.ternary(lambda a, b, c: low(compute(a, b, c), bits)),
-            (bits,) * 3,
-            bits,
-            keeps_half=True,
-        )
+        row = Row(table_of(table, bits), (bits,) * 3, bits, keeps_half=True)
         self._computed(step, name, row, Modifiers(halves=halves))
 
     # Masks and carries
@@ -311,10 +315,10 @@ class Arithmetic(Operands):
         before = self.state.read(self.state.exec)
         bits = self.state.lanes
         both = (self.operand(source, bits), before)
-        after = self.state.compute(logic_of(meaning, bits), both, name)
+        after = self.formula(logic_of, both, (bits, bits), name, meaning.logic, bits)
         self.state.set(names_of(result), after if meaning.keeps else before)
         self.state.set(self.state.exec, after)
-        self.state.set(SCC, self.state.compute(nonzero, (after,), name))
+        self.state.set(SCC, self.formula(nonzero, (after,), (64,), name))
 
     def sum(self, step: CodeStep, name: str) -> None:
         """A sum or difference; of one that takes a carry and the one that gave it 64 bits at

@@ -7,7 +7,7 @@ LDS.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import MappingProxyType
 
@@ -20,7 +20,6 @@ from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace
-from fencewright.simulator.execution.cdna.atomics import update_of
 from fencewright.simulator.execution.program import (
     CopyStep,
     CountedInstruction,
@@ -34,6 +33,7 @@ from fencewright.simulator.execution.program import (
     Values,
 )
 from fencewright.simulator.execution.values import low, mask, signed, unsigned
+from fencewright.simulator.execution.vectorised import function_of
 from fencewright.simulator.kernels.amd.modifiers import NotExecutedError, words_of
 from fencewright.simulator.kernels.amd.operands import (
     Context,
@@ -44,6 +44,7 @@ from fencewright.simulator.kernels.amd.registers import Names
 from fencewright.simulator.kernels.amd.registers import Registers as State
 from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.policies import cdna_policy
+from fencewright.simulator.semantics.amd_rows import update_of
 
 _SPACES: Mapping[AddressSpace | None, MemorySpace] = MappingProxyType(
     {
@@ -125,9 +126,11 @@ class Accesses(Operands):
             where = self._both(where, place.inside)
         update = None
         if step.effects.kind is Kind.RMW:
-            update = update_of(name)
-            if update is None:
+            formula = update_of(name)
+            if formula is None:
                 raise NotExecutedError("there is no row for what it does to memory")
+            form = replace(form, data=compared_first(name, form.data))
+            update = function_of(formula, (name.bits,) * (1 + len(form.data)))
         per_pass = len(form.data) // len(offsets) if update is None else len(form.data)
         loaded: list[Register] = []
         for n, offset in enumerate(offsets):
@@ -303,6 +306,20 @@ _Parts = tuple[tuple[Operand, ...], tuple[Operand, ...]]
 def _results(parts: _Parts) -> tuple[Names | None, list[Operand]]:
     results, others = parts
     return (names_of(results[0]) if results else None), list(others)
+
+
+def compared_first(name: AccessName, data: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """The data of an atomic, of a compare-exchange the compared value before the new one.
+
+    Vector memory has both in one operand, the new one below.
+    """
+    if not name.compares or name.compares_first:
+        return data
+    if len(data) == 1:
+        names = names_of(data[0])
+        half = len(names) // 2
+        data = RegisterOperand(names[:half]), RegisterOperand(names[half:])
+    return data[::-1]
 
 
 def _register(operand: Operand) -> Names | None:

@@ -2,7 +2,7 @@
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -17,8 +17,8 @@ from fencewright.lowering.cdna.code.text import (
 )
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.simulator.execution.cdna.floats import magnitude, negated
 from fencewright.simulator.execution.program import Register
+from fencewright.simulator.execution.vectorised import function_of
 from fencewright.simulator.kernels.amd.modifiers import (
     Modifiers,
     NotExecutedError,
@@ -30,6 +30,7 @@ from fencewright.simulator.kernels.amd.registers import Names
 from fencewright.simulator.kernels.amd.registers import Registers as State
 from fencewright.simulator.kernels.amd.symbols import Symbols
 from fencewright.simulator.semantics.amd import MASK
+from fencewright.simulator.semantics.amd_rows import Operation, negated, unsigned
 
 SCC = ("scc",)
 NO_MODIFIERS = Modifiers()
@@ -94,6 +95,13 @@ class Operands:
         count = 0 if row is None else results_of(row, instruction.modifiers)
         return instruction.operands[:count], instruction.operands[count:]
 
+    def formula(
+        self, formula: Operation, operands: Sequence[Register], widths: tuple[int, ...], text: str,
+        *given: object,
+    ) -> Register:  # fmt: skip
+        """A value that a formula computes, after what is given, of operands of so many bits."""
+        return self.state.compute(function_of(formula, widths, *given), operands, text)
+
     def operand(self, operand: Operand, bits: int, is_float: bool = False) -> Register:
         """The value of an operand that is read as ``bits``."""
         return self.source(operand, bits, is_float, NO_MODIFIERS, 0)
@@ -150,9 +158,9 @@ class Operands:
         if not is_float or not _SIGN.fullmatch(text):
             raise NotExecutedError(f"'{text}' is no whole register")
         if "|" in text:
-            value = self.state.compute(partial(magnitude, bits=bits), (value,), "magnitude")
+            value = self.formula(unsigned, (value,), (bits,), "magnitude", bits)
         if text.startswith("-"):
-            value = self.state.compute(partial(negated, bits=bits), (value,), "negation")
+            value = self.formula(negated, (value,), (bits,), "negation", bits)
         return value
 
     def unknown(self, text: str, names: Names) -> None:

@@ -13,11 +13,10 @@ lanes.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
-from fencewright.simulator.execution.cdna.registers import join, words
 from fencewright.simulator.execution.lanes import LaneFlags, lane_bits
 from fencewright.simulator.execution.program import (
     Compute,
@@ -30,7 +29,7 @@ from fencewright.simulator.execution.program import (
     Unknown,
     Values,
 )
-from fencewright.simulator.execution.values import constant, signed, unsigned
+from fencewright.simulator.execution.values import constant, low, signed, unsigned
 
 Names = tuple[str, ...]
 """Registers of the hardware of 32 bits, the lowest first: ``("v0", "v1")``."""
@@ -318,3 +317,26 @@ def _bit(bits: Values, lane: Values) -> Values:
 
 def _bits(active: LaneFlags, lanes: Values) -> Values:
     return lane_bits(active & (lanes != 0))
+
+
+# Values of several registers: a pair is one number, the low register below; more are several such
+
+_HALF = np.uint64(32)
+
+
+def words(value: Values, count: int) -> list[Values]:
+    """The registers of a value of ``count`` registers, the lowest first."""
+    pieces = [value] if count <= 2 else list(value)
+    halves = [half for piece in pieces for half in (low(piece, 32), piece >> _HALF)]
+    return halves[:count]
+
+
+def join(registers: Sequence[Values]) -> Values:
+    """The value of consecutive registers, the lowest first."""
+    pairs = [
+        reduce(lambda below, above: below | above << _HALF, registers[first : first + 2])
+        for first in range(0, len(registers), 2)
+    ]
+    if len(pairs) == 1:
+        return pairs[0]
+    return np.stack(np.broadcast_arrays(*[np.atleast_2d(each) for each in pairs]))

@@ -74,7 +74,8 @@ from fencewright.simulator.execution.program import (
     jumps_of,
     with_jumps,
 )
-from fencewright.simulator.execution.ptx_arithmetic import (
+from fencewright.simulator.execution.values import WORD, constant, flags
+from fencewright.simulator.kernels.ptx.functions import (
     LANE_OPERANDS,
     compiled,
     cross_lane_function_of,
@@ -85,7 +86,6 @@ from fencewright.simulator.execution.ptx_arithmetic import (
     split,
     update_of,
 )
-from fencewright.simulator.execution.values import WORD, constant, flags
 from fencewright.simulator.kernels.ptx.instructions import (
     ACQUIRES,
     RELEASES,

@@ -1,1 +1,0 @@
-"""Arithmetic of AMD instructions on the values of lanes."""
