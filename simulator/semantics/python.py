@@ -111,10 +111,18 @@ def _call(term: Term, given: Sequence[str]) -> str:
 
 def function(result: Term, count: int) -> Callable[..., int]:
     """A term as a function of its operands."""
+    return function_of_all([result], count)
+
+
+def function_of_all(results: Sequence[Term], count: int) -> Callable[..., Any]:
+    """Terms as a function of their operands: of several a tuple."""
     names = [f"o{at}" for at in range(count)]
-    lines, (text,) = written([result], names)
-    value = f"int({text})" if result.sort is Sort.FLAG else text
-    return compiled(names, lines, value, NAMES)
+    lines, texts = written(results, names)
+    values = [
+        f"int({text})" if each.sort is Sort.FLAG else text
+        for each, text in zip(results, texts, strict=True)
+    ]
+    return compiled(names, lines, ", ".join(values), NAMES)
 
 
 def compiled(

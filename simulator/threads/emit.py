@@ -14,6 +14,7 @@ from fencewright.lowering.ptx.code.statements import (
 )
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.simulator.semantics.formulas import CARRY, filled, formula_of, update_of
+from fencewright.simulator.semantics.lanes import Fact, row_of
 from fencewright.simulator.semantics.operands import elements, offsets_of
 from fencewright.simulator.semantics.python import function, needs_values, written
 from fencewright.simulator.semantics.tensors import ELEMENTS, OTHER_BOXES
@@ -211,14 +212,6 @@ class Emitter:
         to, source = statement.operands
         yield self._assign(to, f"{self.operands.value(source, 'u64')} >> 24 & 255")
 
-    def _elect(self, statement: Statement, site: int) -> Lines:
-        to, mask = statement.operands
-        mask = self.operands.value(mask, "b32")
-        targets = elements(to)
-        yield f"first = yield Meeting('elect', {mask}, None, {site})"
-        yield self._assign(targets[0], "first")
-        yield self._assign(targets[-1], "T.lane == first")
-
     # Memory
 
     def _space(self, opcode: Opcode, at: int = 0) -> str:
@@ -382,56 +375,25 @@ class Emitter:
     def _cluster_wait(self, statement: Statement, site: int) -> Lines:
         yield f"yield ClusterWait({site})"
 
-    def _shuffle(self, statement: Statement, site: int) -> Lines:
-        opcode = statement.opcode
-        mode = next((each for each in opcode.words if each in ("up", "down", "bfly", "idx")), "")
-        if "sync" not in opcode.words or not mode:
+    def _lanes(self, statement: Statement, site: int) -> Lines:
+        """shfl, vote, match, redux, elect and activemask."""
+        opcode, (to, *given) = statement.opcode, statement.operands
+        row = row_of(opcode)
+        if row is None or len(given) != row.operands:
             yield from self._unknown(statement, site)
             return
-        to, *given = statement.operands
-        value, by, control, mask = (self.operands.value(each, "b32") for each in given)
+        type = "pred" if row.fact is Fact.BALLOT else opcode.type or "b32"
+        *values, mask = [
+            self.operands.value(each, "b32" if at else type) for at, each in enumerate(given)
+        ] or ["0"]
+        value = f"({', '.join(values)})" if len(values) > 1 else "".join(values) or "None"
+        meeting = f"Meeting({opcode.name!r}, {mask}, {value}, {site}, {not given})"
         targets = elements(to)
-        yield f"got = yield Meeting('shfl {mode}', {mask}, ({value}, {by}, {control}), {site})"
-        yield self._assign(targets[0], "got[0]")
-        if len(targets) > 1:
-            yield self._assign(targets[1], "got[1]")
-
-    def _vote(self, statement: Statement, site: int) -> Lines:
-        opcode = statement.opcode
-        mode = next(each for each in opcode.words if each in ("all", "any", "uni", "ballot"))
-        if "sync" not in opcode.words:
-            yield from self._unknown(statement, site)
+        if len(row.results) == 1:
+            yield self._assign(targets[0], f"(yield {meeting})")
             return
-        to, value, mask = statement.operands
-        value, mask = self.operands.value(value, "pred"), self.operands.value(mask, "b32")
-        yield self._assign(to, f"(yield Meeting('vote {mode}', {mask}, {value}, {site}))")
-
-    def _match(self, statement: Statement, site: int) -> Lines:
-        opcode, (to, value, mask) = statement.opcode, statement.operands
-        mode = "all" if "all" in opcode.words else "any"
-        value, mask = self.operands.value(value, opcode.type), self.operands.value(mask, "b32")
-        targets = elements(to)
-        yield f"got = yield Meeting('match {mode}', {mask}, {value}, {site})"
-        if mode == "any":
-            yield self._assign(targets[0], "got")
-            return
-        yield self._assign(targets[0], "got[0]")
-        if len(targets) > 1:
-            yield self._assign(targets[1], "got[1]")
-
-    def _redux(self, statement: Statement, site: int) -> Lines:
-        opcode, (to, value, mask) = statement.opcode, statement.operands
-        mode = opcode.update
-        if opcode.is_float:
-            yield from self._unknown(statement, site)
-            return
-        kind = f"redux {mode} {opcode.type[0]}" if mode in ("min", "max") else f"redux {mode}"
-        value, mask = self.operands.value(value, opcode.type), self.operands.value(mask, "b32")
-        yield self._assign(to, f"(yield Meeting({kind!r}, {mask}, {value}, {site}))")
-
-    def _active(self, statement: Statement, site: int) -> Lines:
-        wait = f"(yield Meeting('activemask', 0, None, {site}, True))"
-        yield self._assign(statement.operands[0], wait)
+        yield f"got = yield {meeting}"
+        yield from (self._assign(each, f"got[{at}]") for at, each in enumerate(targets))
 
     def _sleep(self, statement: Statement, site: int) -> Lines:
         yield "T.is_lazy = True"
@@ -691,12 +653,7 @@ _HEADS: Mapping[str, _Method] = {
         "isspacep": "isspacep",
         "mapa": "mapa",
         "getctarank": "getctarank",
-        "elect": "elect",
-        "shuffle": "shfl",
-        "vote": "vote",
-        "match": "match",
-        "redux": "redux",
-        "active": "activemask",
+        "lanes": "shfl vote match redux elect activemask",
         "sleep": "nanosleep",
     }.items()
     for name in names.split()

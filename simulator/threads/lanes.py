@@ -5,7 +5,12 @@ Source: PTX ISA, shfl.sync; vote.sync; match.sync; redux.sync; bar.red; ldmatrix
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial, reduce
 from typing import Any
+
+from fencewright.lowering.ptx.code.statements import read_opcode
+from fencewright.simulator.semantics import python
+from fencewright.simulator.semantics.lanes import Fact, folding, row_of, terms_of
 
 Values = Mapping[int, Any]
 """The operands of the lanes that meet, by lane."""
@@ -41,75 +46,45 @@ class ClusterWait:
     site: int
 
 
-def _shuffle(mode: str) -> Callable[[Values], Mapping[int, Any]]:
-    def exchanged(values: Values) -> Mapping[int, Any]:
-        found: dict[int, Any] = {}
-        for lane, (value, by, control) in values.items():
-            by, control = by & 31, control.__index__()
-            segment, clamp = control >> 8 & 31, control & 31
-            most = (lane & segment) | (clamp & ~segment)
-            if mode == "up":
-                source = lane - by
-                inside = source >= most
-            elif mode == "down":
-                source = lane + by
-                inside = source <= most
-            elif mode == "bfly":
-                source = lane ^ by
-                inside = source <= most
-            else:
-                source = (lane & segment) | (by & ~segment)
-                inside = source <= most
-            source = source if inside else lane
-            # A lane that does not take part gives what nobody knows: here its own value.
-            found[lane] = (values[source][0] if source in values else value, inside)
+@cache
+def together(name: str) -> Callable[[Values], Mapping[int, Any]]:
+    """The results of a kind of meeting by lane: of an instruction of lanes, or of ``_MATRICES``."""
+    if (found := _MATRICES.get(name)) is not None:
         return found
+    opcode = read_opcode(name)
+    row = row_of(opcode)
+    assert row is not None, name
+    compute = python.function_of_all(terms_of(row), 3)
+    if row.fact is Fact.SOURCE:
+        return partial(_shuffled, compute)
+    combine = python.function(folding(opcode), 2) if row.fact is Fact.FOLD else None
 
-    return exchanged
+    def found_of(values: Values) -> Mapping[int, Any]:
+        members = sum(1 << lane for lane in values)
+        if row.fact is not Fact.SAME:
+            word = members
+            if combine is not None:
+                word = reduce(combine, values.values())
+            elif row.fact is Fact.BALLOT:
+                word = sum(1 << lane for lane, value in values.items() if value)
+            if row.fact is Fact.MEMBERS:
+                return {lane: compute(word, members, lane) for lane in values}
+            return dict.fromkeys(values, compute(word, members, 0))
+        by_value: dict[Any, int] = {}
+        for lane, value in values.items():
+            by_value[value] = by_value.get(value, 0) | 1 << lane
+        return {lane: compute(by_value[value], members, lane) for lane, value in values.items()}
+
+    return found_of
 
 
-def _mask_where(values: Values, accept: Callable[[Any], bool]) -> int:
-    return sum(1 << lane for lane, value in values.items() if accept(value))
-
-
-def _for_all(fold: Callable[[Values], Any]) -> Callable[[Values], Mapping[int, Any]]:
-    def found(values: Values) -> Mapping[int, Any]:
-        result = fold(values)
-        return dict.fromkeys(values, result)
-
+def _shuffled(compute: Callable[..., tuple[int, int]], values: Values) -> Mapping[int, Any]:
+    found: dict[int, Any] = {}
+    for lane, (value, by, control) in values.items():
+        source, inside = compute(lane, by, control)
+        # A lane that does not take part gives what nobody knows: here its own value.
+        found[lane] = (values[source][0] if source in values else value, inside)
     return found
-
-
-def _match_any(values: Values) -> Mapping[int, Any]:
-    by_value: dict[Any, int] = {}
-    for lane, value in values.items():
-        by_value[value] = by_value.get(value, 0) | 1 << lane
-    return {lane: by_value[value] for lane, value in values.items()}
-
-
-def _match_all(values: Values) -> Mapping[int, Any]:
-    same = len({*values.values()}) == 1
-    mask = sum(1 << lane for lane in values)
-    return dict.fromkeys(values, (mask if same else 0, same))
-
-
-def _uniform(values: Values) -> bool:
-    return len({bool(each) for each in values.values()}) == 1
-
-
-def _reduce(function: Callable[[int, int], int]) -> Callable[[Values], Any]:
-    def folded(values: Values) -> Any:
-        first, *others = values.values()
-        for each in others:
-            first = function(first, each)
-        return first & 0xFFFFFFFF
-
-    return folded
-
-
-def _ordered(word: int) -> int:
-    """A word that is as much less or greater as the signed number is."""
-    return word ^ 1 << 31
 
 
 def _half(word: Any, upper: int) -> Any:
@@ -165,31 +140,13 @@ def _columns(values: Values) -> Mapping[int, Any]:
     }
 
 
-TOGETHER: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
-    **{f"shfl {mode}": _shuffle(mode) for mode in ("up", "down", "bfly", "idx")},
-    "vote all": _for_all(lambda values: all(values.values())),
-    "vote any": _for_all(lambda values: any(values.values())),
-    "vote uni": _for_all(_uniform),
-    "vote ballot": _for_all(lambda values: _mask_where(values, bool)),
-    "match any": _match_any,
-    "match all": _match_all,
-    "elect": _for_all(min),
-    "activemask": _for_all(lambda values: sum(1 << lane for lane in values)),
-    "bar.warp.sync": _for_all(lambda values: None),
+_MATRICES: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
+    "bar.warp.sync": lambda values: dict.fromkeys(values),
     "ldmatrix": _matrices,
     "ldmatrix trans": _transposed,
     "stmatrix": _rows,
     "stmatrix trans": _columns,
-    "redux add": _for_all(_reduce(lambda a, b: a + b)),
-    "redux and": _for_all(_reduce(lambda a, b: a & b)),
-    "redux or": _for_all(_reduce(lambda a, b: a | b)),
-    "redux xor": _for_all(_reduce(lambda a, b: a ^ b)),
-    "redux min u": _for_all(_reduce(min)),
-    "redux max u": _for_all(_reduce(max)),
-    "redux min s": _for_all(_reduce(lambda a, b: min(a, b, key=_ordered))),
-    "redux max s": _for_all(_reduce(lambda a, b: max(a, b, key=_ordered))),
 }
-"""The results of each kind of meeting, by lane."""
 
 FOLDS: Mapping[str, Callable[[list[Any]], Any]] = {
     "popc": lambda values: sum(map(bool, values)),

@@ -16,10 +16,10 @@ from typing import Any
 
 from fencewright.simulator.threads.lanes import (
     FOLDS,
-    TOGETHER,
     BarrierWait,
     ClusterWait,
     Meeting,
+    together,
 )
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.state import WARP, Block, Thread
@@ -390,7 +390,7 @@ class Scheduler:
     def _together(self, warp: Warp, key: tuple[str, int]) -> None:
         arrived = warp.waiting.pop(key)
         kind = key[0]
-        results = TOGETHER[kind]({thread.lane: request.value for thread, request in arrived})
+        results = together(kind)({thread.lane: request.value for thread, request in arrived})
         if kind == "bar.warp.sync":
             threads = [thread for thread, _ in arrived]
             self.machine.observer.meet(threads, threads)

@@ -18,7 +18,6 @@ from fencewright.lowering.ptx.instructions import registers_of
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution.program import Values
 from fencewright.simulator.kernels.ptx.functions import (
-    CROSS_LANE,
     cross_lane_function_of,
     function_of,
     joined,
@@ -26,6 +25,7 @@ from fencewright.simulator.kernels.ptx.functions import (
     update_of,
 )
 from fencewright.simulator.semantics.formulas import HEADS
+from fencewright.simulator.semantics.lanes import NAMES
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 INTEGERS = (16, 32, 64)
@@ -875,7 +875,7 @@ def test_votes_and_reductions() -> None:
         assert [n for n in range(32) if leads[0, n]] == [there[0]]
         here = cross_lane_function_of("activemask.b32")(active)
         assert int(here[0, 0]) == sum(1 << n for n in range(32) if who[n])
-    assert len(CROSS_LANE) == 18
+    assert len(NAMES) == 18
 
 
 def test_lanes_with_other_member_masks_are_apart() -> None:

@@ -263,23 +263,18 @@ def test_lane_masks(name: str) -> None:
     assert [single(lane) for lane in range(32)] == wanted
 
 
-LANES_TOGETHER = {
-    **{f"shfl.sync.{mode}.b32": f"shfl {mode}" for mode in ("up", "down", "bfly", "idx")},
-    **{f"vote.sync.{mode}.pred": f"vote {mode}" for mode in ("all", "any", "uni")},
-    "vote.sync.ballot.b32": "vote ballot",
-    "match.any.sync.b32": "match any",
-    "match.all.sync.b32": "match all",
-    "redux.sync.min.s32": "redux min s",
-    "redux.sync.max.u32": "redux max u",
-    **{f"redux.sync.{name}.b32": f"redux {name}" for name in ("and", "or", "xor")},
-    "redux.sync.add.u32": "redux add",
-    "elect.sync": "elect",
-}
+LANES_TOGETHER = (
+    *(f"shfl.sync.{mode}.b32" for mode in ("up", "down", "bfly", "idx")),
+    *(f"vote.sync.{mode}.pred" for mode in ("all", "any", "uni")),
+    "vote.sync.ballot.b32", "match.any.sync.b32", "match.all.sync.b32", "elect.sync",
+    *(f"redux.sync.{name}.b32" for name in ("and", "or", "xor")), "redux.sync.add.u32",
+    *(f"redux.sync.{name}.{type}" for name in ("min", "max") for type in ("s32", "u32")),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(LANES_TOGETHER))
 def test_lanes_together_give_both_executors_the_same(name: str) -> None:
-    random, kind = Random(name), LANES_TOGETHER[name]
+    random = Random(name)
     for _ in range(20):
         members = 0xFFFFFFFF if "shfl" in name else random.getrandbits(32) | 1
         most = random.choice((2, 1 << 32))
@@ -293,9 +288,9 @@ def test_lanes_together_give_both_executors_the_same(name: str) -> None:
             lane: tuple(each[lane] for each in operands) if len(operands) > 1 else operands[0][lane]
             for lane in there
         }
-        single = lanes.TOGETHER[kind](given)
+        single = lanes.together(name)(given)
         arrays = [np.array([each], dtype=np.uint64) for each in [*operands, [members] * 32]]
-        arrays = arrays[-1:] if kind == "elect" else arrays
+        arrays = arrays[-1:] if name == "elect.sync" else arrays
         active = np.ones((1, 32), dtype=np.bool_)
         many = functions.cross_lane_function_of(name)(active, *arrays)
         found = np.broadcast_to(many, (1, 32))[0].tolist()

@@ -4,7 +4,7 @@ An operation on numbers that has no fast form here is done lane by lane, as sing
 Source: ``simulator.semantics``; tests/data/memory/h200-arithmetic.txt, computed by an H200.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
@@ -12,11 +12,12 @@ import numpy as np
 
 from fencewright.lowering.ptx.code.statements import Opcode, element_of, read_opcode
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.simulator.execution.lanes import LaneFlags, Numbers
+from fencewright.simulator.execution.lanes import LaneFlags
 from fencewright.simulator.execution.program import Values
-from fencewright.simulator.execution.values import Fold, flags, low, signed, unsigned
+from fencewright.simulator.execution.values import Fold, low
 from fencewright.simulator.execution.vectorised import Function, vectorised
-from fencewright.simulator.semantics import formulas
+from fencewright.simulator.semantics import formulas, lanes
+from fencewright.simulator.semantics.lanes import Fact
 from fencewright.simulator.semantics.operands import LANE_MASKS
 from fencewright.simulator.semantics.term import Term, constant, operand
 
@@ -79,22 +80,29 @@ def cross_lane_function_of(name: str, *, second: bool = False) -> Function:
     an instruction may give beside its result.
     """
     opcode = read_opcode(name)
-    rows = SECOND_RESULTS if second else CROSS_LANE
-    found = rows.get(".".join(each for each in opcode.words if each not in opcode.types))
-    if found is None:
-        known = ", ".join(sorted(rows))
+    row = lanes.row_of(opcode)
+    if row is None or len(row.results) <= second:
+        known = ", ".join(lanes.NAMES)
         raise UnsupportedError(f"'{name}'", f"it is not executed; executed are {known}")
-    return _by_mask(found(opcode.type)) if opcode.head in _MASKED else found(opcode.type)
+    result = vectorised(lanes.terms_of(row)[second], range(3))
+    if row.fact is Fact.SOURCE:
+        return _shuffle(result, second)
+    word = _FACTS.get(row.fact) or _folded(opcode)
 
+    def of(active: LaneFlags, *operands: Values) -> Values:
+        *values, members = operands or (_mask_of(active),)
+        lane = np.arange(active.shape[-1], dtype=np.uint64)
+        there = active & (members >> lane & np.uint64(1) != 0)
+        return result(word(there, *values), _mask_of(there), lane)
 
-_MASKED = ("vote", "match", "redux", "elect")
+    return _by_mask(of)
 
 
 def _by_mask(function: Function) -> Function:
     """The function where lanes may give different member masks: each lane's of its own members."""
 
     def of(active: LaneFlags, *operands: Values) -> Values:
-        *values, members = operands
+        *values, members = operands or (np.zeros((1, 1), dtype=np.uint64),)
         if members.shape[-1] == 1 or (members == members[..., :1]).all():
             return function(active, *operands)
         found: list[Values] = []
@@ -106,52 +114,14 @@ def _by_mask(function: Function) -> Function:
     return of
 
 
-def _sources(mode: str, a: Values, b: Values, c: Values) -> tuple[Numbers, LaneFlags]:
-    """The lane that each lane of a shuffle reads, and true where that is in its segment."""
-    lane = np.arange(a.shape[-1], dtype=np.int64)
-    by, clamp = (b & np.uint64(31)).view(np.int64), (c & np.uint64(31)).view(np.int64)
-    segment = (c >> np.uint64(8) & np.uint64(31)).view(np.int64)
-    first = lane & segment
-    last = first | clamp & ~segment
-    source = {
-        "up": lane - by, "down": lane + by, "bfly": lane ^ by, "idx": first | by & ~segment
-    }[mode]  # fmt: skip
-    inside = source >= last if mode == "up" else source <= last
-    return np.where(inside, source, lane), inside
+def _shuffle(result: Function, is_flag: bool) -> Function:
+    """``a`` of another lane, or true where that is in the segment."""
 
+    def shuffle(_: LaneFlags, a: Values, by: Values, control: Values, members: Values) -> Values:
+        found = result(np.arange(a.shape[-1], dtype=np.uint64), by, control)
+        return found if is_flag else np.take_along_axis(a, found.view(np.int64), axis=-1)
 
-def _shuffle(mode: str) -> Callable[[str], Function]:
-    """shfl.sync: ``a`` of another lane, by ``b`` and the clamp and segments of ``c``."""
-
-    def shuffle(_: LaneFlags, a: Values, b: Values, c: Values, members: Values) -> Values:
-        return np.take_along_axis(a, _sources(mode, a, b, c)[0], axis=-1)
-
-    return lambda _: shuffle
-
-
-def _is_inside(mode: str) -> Callable[[str], Function]:
-    def inside(_: LaneFlags, a: Values, b: Values, c: Values, members: Values) -> Values:
-        return flags(_sources(mode, a, b, c)[1])
-
-    return lambda _: inside
-
-
-def _match_any(_: str) -> Function:
-    """match.any.sync: the lanes that have the same value."""
-
-    def match(active: LaneFlags, a: Values, members: Values) -> Values:
-        there = _member(active, members)
-        same = (a[..., :, None] == a[..., None, :]) & there[..., None, :]
-        return _mask_of(same)[..., 0]
-
-    return match
-
-
-def _match_all(active: LaneFlags, a: Values, members: Values) -> LaneFlags:
-    """True where all lanes have the value of the first."""
-    there = _member(active, members)
-    first = np.take_along_axis(a, there.argmax(axis=-1, keepdims=True), axis=-1)
-    return ((a == first) | ~there).all(axis=-1, keepdims=True)
+    return shuffle
 
 
 def _mask_of(lanes: LaneFlags) -> Values:
@@ -159,91 +129,33 @@ def _mask_of(lanes: LaneFlags) -> Values:
     return np.where(lanes, bits, np.uint64(0)).sum(axis=-1, dtype=np.uint64, keepdims=True)
 
 
-def _elect(active: LaneFlags, members: Values) -> Values:
-    """elect.sync: the first lane, as it is on every chip so far."""
-    return _member(active, members).argmax(axis=-1, keepdims=True).astype(np.uint64)
+def _same(there: LaneFlags, a: Values) -> Values:
+    same = (a[..., :, None] == a[..., None, :]) & there[..., None, :]
+    return _mask_of(same)[..., 0]
 
 
-def _is_elected(active: LaneFlags, members: Values) -> Values:
-    return flags(np.arange(active.shape[-1], dtype=np.uint64) == _elect(active, members))
+def _folded(opcode: Opcode) -> Function:
+    combine = vectorised(lanes.folding(opcode), range(2))
+
+    def folded(there: LaneFlags, a: Values) -> Values:
+        nothing = np.uint64(0)
+        if opcode.update in lanes.REPEATABLE:
+            nothing = np.take_along_axis(a, there.argmax(axis=-1, keepdims=True), axis=-1)
+        found = np.where(there, a, nothing)
+        while (half := found.shape[-1] // 2) > 0:
+            found = combine(found[..., :half], found[..., half:])
+        return found
+
+    return folded
 
 
-def _member(active: LaneFlags, members: Values) -> LaneFlags:
-    lane = np.arange(active.shape[-1], dtype=np.uint64)
-    return active & (members >> lane & np.uint64(1) != 0)
+def _ballot(there: LaneFlags, value: Values) -> Values:
+    return _mask_of(there & (value != 0))
 
 
-def _vote(mode: str) -> Callable[[str], Function]:
-    def vote(active: LaneFlags, predicate: Values, members: Values) -> Values:
-        there = _member(active, members)
-        yes = there & (predicate != 0)
-        if mode == "ballot":
-            return _mask_of(yes)
-        if mode == "any":
-            return flags(yes.any(axis=-1, keepdims=True))
-        return flags((yes | ~there).all(axis=-1, keepdims=True))
-
-    return lambda _: vote
-
-
-def _vote_uni(active: LaneFlags, predicate: Values, members: Values) -> Values:
-    """True where all lanes have one value of the predicate."""
-    return flags(_match_all(active, flags(predicate != 0), members))
-
-
-_EMPTY_MIN, _EMPTY_MAX = np.iinfo(np.int64).max, np.iinfo(np.int64).min
-
-
-def _redux(reduce: Callable[..., Numbers], nothing: int) -> Callable[[str], Function]:
-    def of(type_: str) -> Function:
-        letter, bits, _ = element_of(type_) or ("b", 32, 1)
-        of_value = signed if letter == "s" else low
-
-        def redux(active: LaneFlags, a: Values, members: Values) -> Values:
-            number = np.asarray(of_value(a, bits)).astype(np.int64)
-            kept = np.where(_member(active, members), number, nothing)
-            return unsigned(reduce(kept, axis=-1, keepdims=True), bits)
-
-        return redux
-
-    return of
-
-
-CROSS_LANE: Mapping[str, Callable[[str], Function]] = MappingProxyType(
-    {
-        **{f"shfl.sync.{mode}": _shuffle(mode) for mode in ("up", "down", "bfly", "idx")},
-        **{f"vote.sync.{mode}": _vote(mode) for mode in ("ballot", "any", "all")},
-        "vote.sync.uni": lambda _: _vote_uni,
-        "match.any.sync": _match_any,
-        "match.all.sync": lambda _: (
-            lambda *given: np.where(
-                _match_all(*given), _mask_of(_member(given[0], given[2])), np.uint64(0)
-            )
-        ),
-        "elect.sync": lambda _: _elect,
-        "activemask": lambda _: _mask_of,
-        "redux.sync.add": _redux(np.sum, 0),
-        "redux.sync.min": _redux(np.min, _EMPTY_MIN),
-        "redux.sync.max": _redux(np.max, _EMPTY_MAX),
-        "redux.sync.and": _redux(np.bitwise_and.reduce, -1),
-        "redux.sync.or": _redux(np.bitwise_or.reduce, 0),
-        "redux.sync.xor": _redux(np.bitwise_xor.reduce, 0),
-    }
+_FACTS: Mapping[Fact, Function] = MappingProxyType(
+    {Fact.BALLOT: _ballot, Fact.SAME: _same, Fact.MEMBERS: _mask_of}
 )
-"""Instructions of a warp by their names without the type."""
-
-LANE_OPERANDS: Mapping[str, int] = MappingProxyType(
-    {"shfl": 4, "vote": 2, "match": 2, "redux": 2, "elect": 1, "activemask": 0}
-)
-
-SECOND_RESULTS: Mapping[str, Callable[[str], Function]] = MappingProxyType(
-    {
-        **{f"shfl.sync.{mode}": _is_inside(mode) for mode in ("up", "down", "bfly", "idx")},
-        "match.all.sync": lambda _: lambda *given: flags(_match_all(*given)),
-        "elect.sync": lambda _: _is_elected,
-    }
-)
-"""The predicates that they may give beside their results."""
 
 
 # Atomics

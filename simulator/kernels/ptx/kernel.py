@@ -76,7 +76,6 @@ from fencewright.simulator.execution.program import (
 )
 from fencewright.simulator.execution.values import WORD, constant, flags
 from fencewright.simulator.kernels.ptx.functions import (
-    LANE_OPERANDS,
     compiled,
     cross_lane_function_of,
     filling,
@@ -101,6 +100,7 @@ from fencewright.simulator.kernels.ptx.instructions import (
 )
 from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
 from fencewright.simulator.performance.policies import ptx_policy
+from fencewright.simulator.semantics import lanes
 from fencewright.simulator.semantics.formulas import CARRY, formula_of
 from fencewright.simulator.semantics.operands import (
     LANE_MASKS,
@@ -477,8 +477,8 @@ class _Kernel:
     def check_operands(self, opcode: Opcode, count: int) -> None:
         """Refuse an instruction with too few or too many operands."""
         formula = formula_of(opcode)
-        of_lanes = LANE_OPERANDS.get(opcode.head) if opcode.kind is Kind.LANES else None
-        given = of_lanes if formula is None else len(formula.types)
+        of_lanes = lanes.row_of(opcode)
+        given = of_lanes and of_lanes.operands if formula is None else len(formula.types)
         least, most = (0, count) if given is None else (given + 1, given + 1)
         name = opcode.operation if opcode.head in ("cp", "mbarrier") else opcode.head
         least, most = _OPERANDS.get(name, (least, most))
