@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
+from fencewright.simulator.semantics import mbarriers
+from fencewright.simulator.semantics.python import function
 from fencewright.simulator.semantics.tensors import ALIGNMENT, BYTES, field_place, map_of
+from fencewright.simulator.semantics.term import operand
 from fencewright.simulator.threads.memory import (
     LOCAL_WINDOW,
     OFFSET,
@@ -26,6 +29,15 @@ from fencewright.simulator.threads.unknown import NotExecuted, Unknown, UnknownU
 
 MOST_POLLED = 64
 """Places that a thread is known to poll at a time."""
+
+
+_INITIAL, _COMPLETE, _ARRIVE, _ARRIVE_DROP = (
+    function(formula(*(operand(at, 64) for at in range(count))), count)
+    for formula, count in (
+        (mbarriers.initial, 1), (mbarriers.complete, 2), (mbarriers.arrive, 3),
+        (mbarriers.arrive_drop, 3),
+    )
+)  # fmt: skip
 
 
 class _Part(NamedTuple):
@@ -304,8 +316,8 @@ class Machine:
         """mbarrier.init."""
         memory, at = self.find(thread, address, 8, space, site)
         known = memory.mbarriers.get(at)
-        number = count.__index__()
-        found = Mbarrier(memory, at, number, number, order=known and known.order)
+        word = _INITIAL(count.__index__())
+        found = Mbarrier(memory, at, word, order=known and known.order)
         self.observer.mbarrier_init(thread, found, site)
         memory.mbarriers[at] = found
 
@@ -328,14 +340,10 @@ class Machine:
         return phase
 
     def _count(self, found: Mbarrier, count: int, expects: int, drops: bool) -> None:
-        found.bytes += expects
-        if count > found.pending:
+        if count > (pending := found.word & mbarriers.PENDING):
             place = found.memory.place(found.at)
-            raise NotExecuted(f"{count} more arrivals on {place}, which expects {found.pending}")
-        found.pending -= count
-        if drops:
-            found.expected -= count
-        found.settle()
+            raise NotExecuted(f"{count} more arrivals on {place}, which expects {pending}")
+        found.become((_ARRIVE_DROP if drops else _ARRIVE)(found.word, count, expects))
 
     def mbarrier_bytes(
         self, thread: Thread, address: Any, count: Any, completes: bool, space: str, site: int
@@ -347,8 +355,7 @@ class Machine:
 
     def complete(self, found: Mbarrier, count: int) -> None:
         """Complete bytes of a phase."""
-        found.bytes -= count
-        found.settle()
+        found.become(_COMPLETE(found.word, count))
 
     def mbarrier_test(
         self, thread: Thread, address: Any, phase: Any, by_parity: bool, space: str, site: int
@@ -411,7 +418,7 @@ class Machine:
         found = self.mbarrier(thread, address, space, site)
         self.observer.copy_arrive(thread, found, site)
         if not counts:
-            found.pending += 1
+            found.word += 1
         group = thread.copy_group
 
         def arrive() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
+from fencewright.simulator.semantics.mbarriers import PARITY
 from fencewright.simulator.threads.memory import Allocation
 
 WARP = 32
@@ -12,21 +13,18 @@ Size = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Mbarrier:
-    """An mbarrier object. Source: PTX ISA, "Contents of the mbarrier object"."""
+    """An mbarrier object: its ``word`` is that of ``mbarriers``, its phases are counted."""
 
     memory: Allocation
     at: int
-    expected: int
-    pending: int
+    word: int
     phase: int = 0
-    bytes: int = 0
     order: Any = None
 
-    def settle(self) -> None:
-        """Complete the phase if nothing is pending."""
-        if not self.pending and not self.bytes:
-            self.phase += 1
-            self.pending = self.expected
+    def become(self, word: int) -> None:
+        """Take the bits that an instruction leaves."""
+        self.phase += (word ^ self.word) >> PARITY
+        self.word = word
 
 
 class Thread:

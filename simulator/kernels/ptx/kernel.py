@@ -41,7 +41,6 @@ from fencewright.lowering.ptx.code.text import (
 from fencewright.lowering.ptx.performance.accesses import LANES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace
-from fencewright.simulator.execution import mbarrier
 from fencewright.simulator.execution.launch import BASE, VARIABLES, LaunchError
 from fencewright.simulator.execution.program import (
     RANK_BITS,
@@ -75,6 +74,7 @@ from fencewright.simulator.execution.program import (
     with_jumps,
 )
 from fencewright.simulator.execution.values import WORD, constant, flags
+from fencewright.simulator.execution.vectorised import function_of as of_formula
 from fencewright.simulator.kernels.ptx.functions import (
     compiled,
     cross_lane_function_of,
@@ -100,7 +100,7 @@ from fencewright.simulator.kernels.ptx.instructions import (
 )
 from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
 from fencewright.simulator.performance.policies import ptx_policy
-from fencewright.simulator.semantics import lanes
+from fencewright.simulator.semantics import lanes, mbarriers
 from fencewright.simulator.semantics.formulas import CARRY, formula_of
 from fencewright.simulator.semantics.operands import (
     LANE_MASKS,
@@ -735,7 +735,7 @@ class _Kernel:
         if opcode.operation == "tcgen05 commit":
             data = (self.constant(1, 64), self.constant(0, 64))
             for where in self.copies(opcode, operands[1:]):
-                self.signal(operands[0], where, data, mbarrier.arrive)
+                self.signal(operands[0], where, data, _ARRIVE)
         elif opcode.operation == "tcgen05 alloc":
             found = MemoryInstruction(
                 opcode.name, None, MemoryAccessKind.STORE, MemorySpace.SHARED, 4, None, self.place
@@ -797,14 +797,14 @@ class _Kernel:
         for n, where in enumerate(self.copies(opcode, others[1:])):
             self.copy_bytes(target, source, found, bytes_, where=where, is_further=n > 0)
             if barrier:
-                self.signal(barrier, where, (bytes_,), mbarrier.complete)
+                self.signal(barrier, where, (bytes_,), _COMPLETE)
 
     def signal_bytes(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """The bytes of st.async and red.async on an mbarrier."""
         if len(operands) < 3:
             self.refuse("without an mbarrier it is not modelled")
         size = self.constant(opcode.width * opcode.vector // 8, 64)
-        self.signal(operands[2], None, (size,), mbarrier.complete)
+        self.signal(operands[2], None, (size,), _COMPLETE)
 
     def copies(self, opcode: Opcode, operands: Sequence[str]) -> Iterator["_Peer | None"]:
         """The CTAs that a copy or an arrival goes to; None: the one that is named."""
@@ -873,7 +873,7 @@ class _Kernel:
                 )
             )  # fmt: skip
             if loads:
-                self.signal(others[0], peer, (size,), mbarrier.complete)
+                self.signal(others[0], peer, (size,), _COMPLETE)
 
     def updates(self, opcode: Opcode) -> Mapping[int, Callable[..., Values]]:
         """The update of a reduction for each type of elements that has one."""
@@ -914,10 +914,10 @@ class _Kernel:
     # mbarriers
 
     def arrive_for_copies(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """cp.async.mbarrier.arrive: without .noinc it adds the arrival that it then takes away."""
+        """cp.async._ARRIVE: without .noinc it adds the arrival that it then takes away."""
         count = self.constant(1 if "noinc" in opcode.words else 0, 64)
         data = count, self.constant(0, 64)
-        self.mbarrier_step(operands[0], MemoryAccessKind.ATOMIC, data, None, mbarrier.arrive)
+        self.mbarrier_step(operands[0], MemoryAccessKind.ATOMIC, data, None, _ARRIVE)
 
     def mbarrier(self, opcode: Opcode, operands: Sequence[str]) -> None:
         row = opcode.known
@@ -928,7 +928,7 @@ class _Kernel:
 
     def init(self, opcode: Opcode, operands: Sequence[str]) -> None:
         count = self.value(operands[1], 64)
-        word = self.compute(mbarrier.initial, (count,))
+        word = self.compute(of_formula(mbarriers.initial, (64,)), (count,))
         self.mbarrier_step(operands[0], MemoryAccessKind.STORE, (word,), None)
 
     def invalidate(self, opcode: Opcode, operands: Sequence[str]) -> None:
@@ -936,10 +936,10 @@ class _Kernel:
         self.mbarrier_step(operands[0], MemoryAccessKind.STORE, (word,), None)
 
     def expect(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        self.transfer(operands, mbarrier.expect)
+        self.transfer(operands, _EXPECT)
 
     def complete(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        self.transfer(operands, mbarrier.complete)
+        self.transfer(operands, _COMPLETE)
 
     def transfer(self, operands: Sequence[str], update: Callable[..., Values]) -> None:
         """Bytes that are to come, or have come."""
@@ -952,18 +952,19 @@ class _Kernel:
         data = (given, self.constant(0, 64))
         if "expect_tx" in opcode.words:
             data = (self.constant(1, 64), given)
-        update = mbarrier.arrive_drop if "arrive_drop" in opcode.words else mbarrier.arrive
+        update = _ARRIVE_DROP if "arrive_drop" in opcode.words else _ARRIVE
         result = self.result(to)
         word = None if result is None else self.fresh()
         self.mbarrier_step(address, MemoryAccessKind.ATOMIC, data, word, update)
         if result is not None and word is not None:
-            self.compute(mbarrier.token, (word,), result)
+            self.compute(of_formula(mbarriers.token, (64,)), (word,), result)
 
     def test(self, opcode: Opcode, operands: Sequence[str]) -> None:
         to, address, phase, *_ = operands
         word = self.fresh()
         self.mbarrier_step(address, MemoryAccessKind.LOAD, (), word)
-        self.compute(mbarrier.is_over, (word, self.value(phase, 32)), self.register(to))
+        over = of_formula(mbarriers.is_over, (64, 64))
+        self.compute(over, (word, self.value(phase, 32)), self.register(to))
 
     def mbarrier_step(
         self,
@@ -1071,6 +1072,10 @@ class _Guards:
         return f"{self.run} {statement.guard}" if statement.guard else ""
 
 
+_ARRIVE = of_formula(mbarriers.arrive, (64, 64, 64))
+_ARRIVE_DROP = of_formula(mbarriers.arrive_drop, (64, 64, 64))
+_EXPECT = of_formula(mbarriers.expect, (64, 64))
+_COMPLETE = of_formula(mbarriers.complete, (64, 64))
 _RET = read_opcode("ret")
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 """The instructions that end a block."""
