@@ -29,6 +29,8 @@ BASE = 1 << 30
 
 VARIABLES = 1 << 42
 """The address at which the variables of a module begin, each at a multiple of ``BASE``."""
+LOCAL = 1 << 45
+"""The generic address at which the local memory of a lane begins."""
 
 MAX_BYTES = 16 << 30
 """All buffers together: the capacity of a machine that runs this."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from fencewright.simulator.execution.byte_access import Bytes
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
-from fencewright.simulator.execution.launch import BASE, Buffer, Memory
+from fencewright.simulator.execution.launch import BASE, LOCAL, Buffer, Memory
 
 _PADDING = 16
 
@@ -55,6 +55,11 @@ class Buffers:
         """The reason that there is nothing at an address, and the advice for its user."""
         page = address // BASE
         buffer = self._buffers[page] if 0 <= page < len(self._buffers) else None
+        if address >= LOCAL:
+            return (
+                f"byte {address - LOCAL} of local memory, of which only the pointer knows that it "
+                "is local: waves do not execute it; fence-check --launch does"
+            )
         if buffer is None:
             return f"address {address:#x} is in no buffer; the first is at {BASE:#x}"
         beyond = address + width - buffer.address - buffer.size

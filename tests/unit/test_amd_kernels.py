@@ -111,6 +111,15 @@ def test_exec_masks_what_lanes_write_and_load() -> None:
     assert values(body) == [100 + n if n < 8 else 9 for n in LANES]
 
 
+def test_the_borrow_of_a_difference_may_be_the_carry_of_a_sum() -> None:
+    body = """
+	v_sub_co_u32_e32 v1, vcc, 8, v0
+	v_mov_b32_e32 v3, 40
+	v_addc_co_u32_e32 v2, vcc, 0, v3, vcc
+"""
+    assert values(body) == [40 + (n > 8) for n in LANES]
+
+
 def test_lanes_that_exec_lacks_store_nothing() -> None:
     body = "\tv_mov_b32_e32 v2, 5\n\ts_mov_b64 exec, 0xf0\n"
     known = program(body + STORE)

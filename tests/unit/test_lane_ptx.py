@@ -409,6 +409,23 @@ def test_local_memory() -> None:
     assert read(OWN + body).resources.private_bytes == 16
 
 
+def test_a_pointer_to_local_memory_out_of_memory_is_refused() -> None:
+    body = """
+  .local .align 8 .b8 depot[16];
+  mov.u64 %rd5, depot;
+  cvta.local.u64 %rd6, %rd5;
+  cvta.to.local.u64 %rd7, %rd6;
+  st.local.u32 [%rd7+4], %r1;
+  mul.wide.u32 %rd5, %r1, 4;
+  add.s64 %rd1, %rd1, %rd5;
+  st.global.u64 [%rd1], %rd6;
+  ld.global.u64 %rd8, [%rd1];
+  ld.u32 %r2, [%rd8+4];
+"""
+    with pytest.raises(LaunchError, match="byte 4 of local memory, of which only the pointer"):
+        words(body)
+
+
 def test_variables_of_the_module() -> None:
     before = """
 .global .align 4 .u32 counter = 40;

@@ -345,7 +345,7 @@ class Arithmetic(Operands):
         names = names_of(result)
         if not meaning.takes and state.active() is None:
             flag = state.read(names_of(step.instruction.operands[1]))
-            self._sums[flag] = _LowHalf(names, state.part(names[0]), halves)
+            self._sums[flag] = _LowHalf(meaning.kind, names, state.part(names[0]), halves)
         elif whole is not None:
             low_half, register = whole
             if state.part(low_half.result[0]) == low_half.value:
@@ -362,7 +362,7 @@ class Arithmetic(Operands):
         """The sum of 64 bits that an instruction computes together with the one that gives its
         carry."""
         low_half = self._sums.get(self.operand(carry, self.state.lanes))
-        if low_half is None or self.state.active() is not None:
+        if low_half is None or low_half.kind is not meaning.kind or self.state.active() is not None:
             return None
         pairs = [self.state.pair(*each) for each in zip(low_half.sources, high, strict=True)]
         function = np.add if meaning.kind is ArithmeticKind.ADD else np.subtract
@@ -521,8 +521,10 @@ ISA 4.3."""
 
 @dataclass(frozen=True, slots=True)
 class _LowHalf:
-    """A sum whose carry may be taken into another: its result, where that is, and its sources."""
+    """A sum or difference whose carry may be taken into another: its result, where that is, and its
+    sources."""
 
+    kind: ArithmeticKind
     result: Names
     value: Part
     sources: Sequence[Part]

@@ -41,7 +41,7 @@ from fencewright.lowering.ptx.code.text import (
 from fencewright.lowering.ptx.performance.accesses import LANES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace
-from fencewright.simulator.execution.launch import BASE, VARIABLES, LaunchError
+from fencewright.simulator.execution.launch import BASE, LOCAL, VARIABLES, LaunchError
 from fencewright.simulator.execution.program import (
     RANK_BITS,
     Argument,
@@ -567,9 +567,14 @@ class _Kernel:
             self.compute(_copy, (self.value(source, bits),), self.register(to))
 
     def convert_address(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """cvta: each state space has the addresses that it has as generic ones."""
+        """cvta: but for local memory, each space has the addresses that it has as generic ones."""
         to, source = operands
-        self.copied(source, 64, to)
+        if "local" not in opcode.words:
+            self.copied(source, 64, to)
+            return
+        given = self.value(source, 64), self.constant(LOCAL, 64)
+        name = "sub.s64" if "to" in opcode.words else "add.s64"
+        self.compute(function_of(name), given, self.register(to))
 
     # Accesses
 
@@ -677,6 +682,10 @@ class _Kernel:
         if found.kind in (MemoryAccessKind.ATOMIC, MemoryAccessKind.REDUCTION):
             update = update_of(opcode)
         register, offset = self.address(address)
+        if space is MemorySpace.PRIVATE and not opcode.spaces:
+            # A variable that is moved has its own address, another one the generic one.
+            place = self.constant(LOCAL - 1, 64)
+            register = self.compute(function_of("and.b64"), (register, place))
         step = MemoryStep(self.counted(found), register, offset, tuple(data), result, update)
         self.block.steps.append(step)
         if is_global and ordering in ACQUIRES:
