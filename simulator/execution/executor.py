@@ -23,7 +23,6 @@ from fencewright.simulator.execution.convergence import Convergence, Rows
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers, lane_bits
 from fencewright.simulator.execution.launch import Hang, Launch, LaunchError, Memory, Waiting
 from fencewright.simulator.execution.program import (
-    RANK_BITS,
     Argument,
     Compute,
     CopyStep,
@@ -889,7 +888,7 @@ class _Run:
             raise self._refused(instruction, places, size, only, execution.buffers.describe)
         if not step.is_further:
             self._tell(step.instruction, addresses, lengths > 0, lengths)
-        begin, own = int(box.at[lane]), shared & (1 << RANK_BITS) - 1
+        begin, own = int(box.at[lane]), shared & (1 << tensors.RANK_BITS) - 1
         for each, at in zip(pieces, outside.at[lane[0]].tolist(), strict=True):
             to = begin - own + map.swizzled(own + each.at)
             first = to + each.skipped
@@ -956,12 +955,12 @@ class _Run:
     def _in_cluster(self, groups: Numbers, addresses: Numbers) -> tuple[Numbers, Numbers]:
         """The places of work-groups and the addresses in their shared memory, by ranks."""
         size = self.execution.cluster
-        ranks = addresses >> RANK_BITS
+        ranks = addresses >> tensors.RANK_BITS
         # A rank that the cluster does not have is an address beyond what its own has.
         exists = (ranks >= 0) & (ranks < size)
         return (
             np.where(exists, groups - groups % size + ranks, groups),
-            np.where(exists, addresses & (1 << RANK_BITS) - 1, addresses),
+            np.where(exists, addresses & (1 << tensors.RANK_BITS) - 1, addresses),
         )
 
     def _refused(

@@ -22,9 +22,6 @@ Values: TypeAlias = NDArray[np.uint64]
 Register: TypeAlias = int
 """The number of a register; a read has the last write of its lane."""
 
-RANK_BITS = 24
-"""Bits of an address of shared memory below the rank of its work-group in the cluster."""
-
 
 class MemorySpace(FastStrEnum):
     """The memory that an access goes to; SCALAR is global memory through the scalar cache."""

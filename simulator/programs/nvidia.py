@@ -11,14 +11,17 @@ is one thread of a work-group, numbered in the test's order.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
     CONTROL,
     MBARRIER_WAITS,
+    Opcode,
     OperandRole,
     Statement,
+    element_of,
     names_in,
     number,
     split_operands,
@@ -46,6 +49,8 @@ from fencewright.simulator.ptx.builder import (
     ModelError,
     build,
 )
+from fencewright.simulator.semantics import python, term
+from fencewright.simulator.semantics.formulas import formula_of
 
 WORD = 4
 """The bytes of a location."""
@@ -191,18 +196,6 @@ def read_column(
 
 
 _MASKS = {8: 0xFF, 16: 0xFFFF, 32: WORD_MASK, 64: (1 << 64) - 1}
-_FOLDED: Mapping[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-    "shl": lambda a, b: a << min(b, 64),
-    "shr": lambda a, b: a >> min(b, 64),
-    "min": min,
-    "max": max,
-}
 _COMPUTED: Mapping[str, ArithmeticKind] = {
     each: ArithmeticKind(each) for each in ("add", "sub", "and", "or", "xor", "min", "max")
 }
@@ -337,22 +330,10 @@ class _Reader:
             if moved is not None:
                 return moved
         numbers = [each for each in taken if isinstance(each, int)]
-        if len(numbers) != len(taken) or "hi" in opcode.words:
+        compute = _function_of(opcode)
+        if compute is None or len(numbers) != len(taken) or len(statement.defines) != 1:
             return _DYNAMIC
-        width = 64 if "wide" in opcode.words else opcode.width
-        if operation in _FOLDED and len(numbers) == 2 and width in _MASKS:
-            signed_ = opcode.type.startswith("s")
-            a, b = (_as_number(each, opcode.width, signed_) for each in numbers)
-            return _FOLDED[operation](a, b) & _MASKS[width]
-        if operation == "mad" and len(numbers) == 3 and width in _MASKS:
-            return (numbers[0] * numbers[1] + numbers[2]) & _MASKS[width]
-        if operation == "setp" and len(numbers) == 2 and opcode.comparison in _COMPARISONS:
-            signed_ = opcode.type.startswith("s")
-            a, b = (_as_number(each, opcode.width, signed_) for each in numbers)
-            return int(_COMPARISONS[opcode.comparison].holds(a, b))
-        if operation == "selp" and len(numbers) == 3:
-            return numbers[0] if numbers[2] else numbers[1]
-        return _DYNAMIC
+        return compute(*numbers)
 
     def _peer(self, address: _Value, rank: _Value) -> _Value:
         """The address of the same variable in another work-group of the cluster."""
@@ -963,6 +944,23 @@ def _moved(operation: str, a: _Value, b: _Value) -> _Address | None:
     if offset >= 1 << 63:
         offset -= 1 << 64
     return _Address(a.name, a.offset + offset, a.group, a.is_register)
+
+
+@cache
+def _function_of(opcode: Opcode) -> Callable[..., int] | None:
+    """The result of an instruction, of numbers; None without a formula."""
+    formula = formula_of(opcode)
+    if formula is None or formula.takes_carry:
+        return None
+    elements = [element_of(each) for each in formula.types]
+    ones = [(1 << each[1] * each[2]) - 1 for each in elements if each is not None]
+    terms = [term.operand(at, each.bit_length()) for at, each in enumerate(ones)]
+    function = python.function(formula.compute(terms, opcode.width)[0], len(terms))
+
+    def compute(*given: int) -> int:
+        return function(*[each & mask for each, mask in zip(given, ones, strict=True)])
+
+    return compute
 
 
 def _as_number(value: int, width: int, is_signed: bool) -> int:

@@ -25,6 +25,7 @@ from fencewright.simulator.semantics.rows import (
     row_of,
     type_of,
 )
+from fencewright.simulator.semantics.tensors import RANK_BITS
 from fencewright.simulator.semantics.term import (
     Sort,
     Term,
@@ -345,9 +346,28 @@ def _carrying(opcode: Opcode) -> Formula | None:
     return Formula((opcode.type,) * count, results, takes_carry=not is_first)
 
 
+# Addresses in the shared memory of a cluster
+
+
+def _mapped(opcode: Opcode) -> Formula:
+    """mapa: the same place in the shared memory of another CTA. Source: PTX ISA, mapa."""
+    below = ones_of(opcode.width) ^ 0xFF << RANK_BITS
+    return Formula(
+        (opcode.type, "b32"), lambda of, _: (of[0] & below | low(of[1], 8) << RANK_BITS,)
+    )
+
+
+def _rank_of(opcode: Opcode) -> Formula:
+    """getctarank: the CTA that an address is of. Source: PTX ISA, getctarank."""
+    return Formula(("b64",), lambda of, _: (low(of[0] >> RANK_BITS, 8),))
+
+
 _OTHERS: Mapping[str, Callable[[Opcode], Formula | None]] = MappingProxyType(
-    {"setp": _set_predicate, "set": _set, "cvt": _convert}
-)
+    {
+        "setp": _set_predicate, "set": _set, "cvt": _convert, "mapa": _mapped,
+        "getctarank": _rank_of,
+    }
+)  # fmt: skip
 HEADS = frozenset({row.head for row in ROWS} | {*_OTHERS} | _CARRYING)
 """The first words of instructions that have formulas."""
 

@@ -202,16 +202,6 @@ class Emitter:
         else:
             yield self._assign(to, f"{value} >> 32 > {max(_WINDOWS.values())}")
 
-    def _mapa(self, statement: Statement, site: int) -> Lines:
-        to, source, rank = statement.operands
-        value = self.operands.value(source, statement.opcode.type)
-        rank = self.operands.value(rank, "u32")
-        yield self._assign(to, f"{value} & {0xFFFFFFFF00FFFFFF} | {rank} << 24")
-
-    def _getctarank(self, statement: Statement, site: int) -> Lines:
-        to, source = statement.operands
-        yield self._assign(to, f"{self.operands.value(source, 'u64')} >> 24 & 255")
-
     # Memory
 
     def _space(self, opcode: Opcode, at: int = 0) -> str:
@@ -651,8 +641,6 @@ _HEADS: Mapping[str, _Method] = {
         "mov": "mov",
         "cvta": "cvta",
         "isspacep": "isspacep",
-        "mapa": "mapa",
-        "getctarank": "getctarank",
         "lanes": "shfl vote match redux elect activemask",
         "sleep": "nanosleep",
     }.items()

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 from fencewright.simulator.semantics import mbarriers
 from fencewright.simulator.semantics.python import function
-from fencewright.simulator.semantics.tensors import ALIGNMENT, BYTES, field_place, map_of
+from fencewright.simulator.semantics.tensors import ALIGNMENT, BYTES, RANK_BITS, field_place, map_of
 from fencewright.simulator.semantics.term import operand
 from fencewright.simulator.threads.memory import (
     LOCAL_WINDOW,
     OFFSET,
     PARAM_WINDOW,
-    RANK_BITS,
     SHARED_OFFSET,
     SHARED_WINDOW,
     WIDE,

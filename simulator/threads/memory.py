@@ -9,13 +9,13 @@ Source: PTX ISA, "State Spaces"; "Generic Addressing".
 from mmap import mmap
 from typing import Any
 
+from fencewright.simulator.semantics.tensors import RANK_BITS
 from fencewright.simulator.threads.unknown import OutOfBounds, Unknown
 
 SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW = 1, 2, 3
 """The upper halves of generic addresses of other spaces than global."""
 _FIRST = 0x7F00
 OFFSET = 0xFFFFFFFF
-RANK_BITS = 24
 SHARED_OFFSET = (1 << RANK_BITS) - 1
 _SHIFTS = {1: 0, 2: 1, 4: 2, 8: 3}
 WIDE = 16

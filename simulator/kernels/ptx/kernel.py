@@ -43,7 +43,6 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.simulator.execution.launch import BASE, LOCAL, VARIABLES, LaunchError
 from fencewright.simulator.execution.program import (
-    RANK_BITS,
     Argument,
     BlockEnd,
     Compute,
@@ -114,6 +113,7 @@ from fencewright.simulator.semantics.tensors import (
     ELEMENTS,
     MOST_CLUSTER,
     OTHER_BOXES,
+    RANK_BITS,
     field_place,
 )
 
@@ -995,17 +995,6 @@ class _Kernel:
 
     # Clusters
 
-    def map_address(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """mapa: the same place in the shared memory of another CTA."""
-        to, source, rank = operands
-        sources = (self.value(source, opcode.width), self.value(rank, 32))
-        self.compute(_mapped, sources, self.register(to))
-
-    def rank_of(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """getctarank: the CTA that an address is of."""
-        to, source = operands
-        self.compute(_rank_of, (self.value(source, 64),), self.register(to))
-
     def is_in_space(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """isspacep: the state space of a generic address."""
         to, source = operands
@@ -1031,10 +1020,6 @@ def _first_of_rank(rank: Values) -> Values:
 
 def _mapped(address: Values, rank: Values) -> Values:
     return address & _IN_CTA | rank << np.uint64(RANK_BITS)
-
-
-def _rank_of(address: Values) -> Values:
-    return address >> np.uint64(RANK_BITS)
 
 
 def _at_rank(rank: int) -> Callable[..., Values]:
@@ -1107,8 +1092,7 @@ _OPERANDS: Mapping[str, tuple[int, int]] = MappingProxyType(
         "cp async bulk": (3, 6),
         "cp reduce async bulk": (3, 4),
         **dict.fromkeys(("st async", "red async"), (3, 3)),
-        "mapa": (3, 3),
-        **dict.fromkeys(("getctarank", "isspacep"), (2, 2)),
+        "isspacep": (2, 2),
         **dict.fromkeys(("mbarrier init", "mbarrier expect_tx", "mbarrier complete_tx"), (2, 2)),
         **dict.fromkeys(ARRIVALS, (2, 3)),
         **dict.fromkeys(MBARRIER_WAITS, (3, 4)),
@@ -1315,8 +1299,6 @@ _HANDLERS: Mapping[str, _Handler] = MappingProxyType(
         "cp": _Kernel.copy,
         "tensormap": _Kernel.map,
         "mbarrier": _Kernel.mbarrier,
-        "mapa": _Kernel.map_address,
-        "getctarank": _Kernel.rank_of,
         "isspacep": _Kernel.is_in_space,
         # No kernel runs before this one or after it.
         "griddepcontrol": _Kernel.nothing,
