@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from fencewright.lowering.ptx.code.statements import Opcode, element_of, number
 from fencewright.simulator.semantics.floats import FORMATS, convert, from_float
-from fencewright.simulator.semantics.term import Term, low
+from fencewright.simulator.semantics.term import Term, low, ones_of
 
 _FLOAT_BITS = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
 _DECIMAL = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?")
@@ -52,16 +52,41 @@ def terms_of(address: str) -> tuple[tuple[str, ...], int]:
     return tuple(names), offset
 
 
-LANE_MASKS: Mapping[str, Callable[[Term], Term]] = MappingProxyType(
-    {
-        "%lanemask_eq": lambda lane: 1 << lane,
-        "%lanemask_lt": lambda lane: low((1 << lane) - 1, 32),
-        "%lanemask_le": lambda lane: low((2 << lane) - 1, 32),
-        "%lanemask_gt": lambda lane: low((2 << lane) - 1, 32) ^ 0xFFFFFFFF,
-        "%lanemask_ge": lambda lane: low((1 << lane) - 1, 32) ^ 0xFFFFFFFF,
+def _product(x: Term, y: Term, z: Term) -> Term:
+    return low(x * y * z, 32)
+
+
+def _is_several(x: Term, y: Term, z: Term) -> Term:
+    return _product(x, y, z) > 1
+
+
+def _mask_of(name: str) -> Callable[[Term], Term]:
+    """A mask of lanes, by their order to the own one."""
+    ones = ones_of(32) if name[0] == "g" else 0
+    count = {"lt": 1, "le": 2, "gt": 2, "ge": 1}.get(name)
+    if count is None:
+        return lambda lane: 1 << lane
+    return lambda lane: low((count << lane) - 1, 32) ^ ones
+
+
+LANE = "%laneid"
+_SIZES = tuple(f"%cluster_nctaid.{axis}" for axis in "xyz")
+DERIVED: Mapping[str, tuple[Callable[..., Term], tuple[str, ...]]] = MappingProxyType(
+    {f"%lanemask_{name}": (_mask_of(name), (LANE,)) for name in ("eq", "lt", "le", "gt", "ge")}
+    | {
+        f"%{name}.{size[-1]}": (compute, (f"%{of}.{size[-1]}", size))
+        for name, of, compute in (
+            ("clusterid", "ctaid", Term.__floordiv__), ("nclusterid", "nctaid", Term.__floordiv__),
+            ("cluster_ctaid", "ctaid", Term.__mod__),
+        )
+        for size in _SIZES
     }
-)
-"""Special registers of the number of the lane. Source: PTX ISA, %lanemask_eq."""
+    | {
+        "%cluster_nctarank": (_product, _SIZES),
+        "%is_explicit_cluster": (_is_several, _SIZES),
+    }
+)  # fmt: skip
+"""Special registers as functions of others. Source: PTX ISA, Special Registers."""
 
 
 def offsets_of(opcode: Opcode, operands: Sequence[str], dimensions: int) -> Sequence[str] | None:

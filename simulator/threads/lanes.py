@@ -5,7 +5,7 @@ Source: PTX ISA, shfl.sync; vote.sync; match.sync; redux.sync; bar.red; ldmatrix
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial, reduce
+from functools import cache, lru_cache, partial, reduce
 from typing import Any
 
 from fencewright.lowering.ptx.code.statements import read_opcode
@@ -56,7 +56,8 @@ def together(name: str) -> Callable[[Values], Mapping[int, Any]]:
     assert row is not None, name
     compute = python.function_of_all(terms_of(row), 3)
     if row.fact is Fact.SOURCE:
-        return partial(_shuffled, compute)
+        # Most lanes of most launches read by the same distances.
+        return partial(_shuffled, lru_cache(1 << 12)(compute))
     combine = python.function(folding(opcode), 2) if row.fact is Fact.FOLD else None
 
     def found_of(values: Values) -> Mapping[int, Any]:

@@ -1,45 +1,31 @@
 """Operands of PTX as Python expressions: registers are locals, all others their meanings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.text import PtxFunction
-from fencewright.simulator.semantics.operands import LANE_MASKS, literal, terms_of
+from fencewright.simulator.semantics.operands import DERIVED, LANE, literal, terms_of
 from fencewright.simulator.semantics.python import written
-from fencewright.simulator.semantics.term import operand
+from fencewright.simulator.semantics.term import Term, operand
 from fencewright.simulator.threads.state import WARP
 from fencewright.simulator.threads.unknown import NotExecuted
 
 _AXES = "xyz"
-SPECIAL: Mapping[str, str] = {
+_OWN: Mapping[str, str] = {
     **{f"%tid.{axis}": f"T.t{axis}" for axis in _AXES},
     **{f"%ctaid.{axis}": f"T.block.c{axis}" for axis in _AXES},
     **{f"%ntid.{axis}": f"M.block[{at}]" for at, axis in enumerate(_AXES)},
     **{f"%nctaid.{axis}": f"M.grid[{at}]" for at, axis in enumerate(_AXES)},
     **{f"%cluster_nctaid.{axis}": f"M.cluster[{at}]" for at, axis in enumerate(_AXES)},
-    **{
-        f"%cluster_ctaid.{axis}": f"(T.block.c{axis} % M.cluster[{at}])"
-        for at, axis in enumerate(_AXES)
-    },
-    **{
-        f"%clusterid.{axis}": f"(T.block.c{axis} // M.cluster[{at}])"
-        for at, axis in enumerate(_AXES)
-    },
-    **{
-        f"%nclusterid.{axis}": f"(M.grid[{at}] // M.cluster[{at}])" for at, axis in enumerate(_AXES)
-    },
     "%cluster_ctarank": "T.rank",
-    "%cluster_nctarank": "(M.cluster[0] * M.cluster[1] * M.cluster[2])",
-    "%is_explicit_cluster": "(M.cluster != (1, 1, 1))",
-    "%laneid": "T.lane",
+    LANE: "T.lane",
     "%warpid": f"(T.index // {WARP})",
     "%nwarpid": f"(-(-len(T.block.threads) // {WARP}))",
     "%smid": "T.block.number",
     "%nsmid": "len(M.blocks)",
     "%gridid": "0",
-    **{name: written([mask(operand(0, 5))], ["T.lane"])[1][0] for name, mask in LANE_MASKS.items()},
     "%dynamic_smem_size": "M.shared_size",
     "%total_smem_size": "M.shared_size",
     **{f"%envreg{n}": "0" for n in range(32)},
@@ -53,7 +39,16 @@ SPECIAL: Mapping[str, str] = {
     "%globaltimer_lo": "(M.clock() & 0xFFFFFFFF)",
     "%globaltimer_hi": "0",
 }
-"""Special registers. Source: PTX ISA, "Special Registers"."""
+"""Special registers that are no functions of others. Source: PTX ISA, "Special Registers"."""
+
+
+def _derived(formula: Callable[..., Term], sources: Sequence[str]) -> str:
+    terms = [operand(at, 5 if each == LANE else 32) for at, each in enumerate(sources)]
+    return written([formula(*terms)], [_OWN[each] for each in sources])[1][0]
+
+
+SPECIAL = {**_OWN, **{name: _derived(*each) for name, each in DERIVED.items()}}
+"""All special registers as Python."""
 
 _NO_NAME = re.compile(r"\W", re.ASCII)
 

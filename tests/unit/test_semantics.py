@@ -15,7 +15,7 @@ from fencewright.lowering.ptx.code.statements import Opcode, element_of, read_op
 from fencewright.simulator.execution import vectorised
 from fencewright.simulator.kernels.ptx import functions
 from fencewright.simulator.semantics import formulas, python, rows, term
-from fencewright.simulator.semantics.operands import LANE_MASKS, literal, terms_of
+from fencewright.simulator.semantics.operands import DERIVED, literal, terms_of
 from fencewright.simulator.semantics.term import Term, choose, low, operand
 from fencewright.simulator.threads import lanes
 
@@ -252,14 +252,14 @@ def test_an_address_is_a_sum() -> None:
     assert terms_of("[16]") == ((), 16)
 
 
-@pytest.mark.parametrize("name", sorted(LANE_MASKS))
+@pytest.mark.parametrize("name", [each for each in DERIVED if "mask" in each])
 def test_lane_masks(name: str) -> None:
     lanes = np.arange(32, dtype=np.uint64)
     order = {"eq": "__eq__", "lt": "__lt__", "le": "__le__", "gt": "__gt__", "ge": "__ge__"}
     holds = order[name.rpartition("_")[2]]
     wanted = [sum(getattr(at, holds)(lane) << at for at in range(32)) for lane in range(32)]
-    assert functions.lane_mask(name)(lanes).tolist() == wanted
-    single = python.function(LANE_MASKS[name](operand(0, 5)), 1)
+    assert vectorised.function_of(DERIVED[name][0], (5,))(lanes).tolist() == wanted
+    single = python.function(DERIVED[name][0](operand(0, 5)), 1)
     assert [single(lane) for lane in range(32)] == wanted
 
 

@@ -18,7 +18,6 @@ from fencewright.simulator.execution.values import Fold, low
 from fencewright.simulator.execution.vectorised import Function, vectorised
 from fencewright.simulator.semantics import formulas, lanes
 from fencewright.simulator.semantics.lanes import Fact
-from fencewright.simulator.semantics.operands import LANE_MASKS
 from fencewright.simulator.semantics.term import Term, constant, operand
 
 
@@ -52,12 +51,6 @@ def compiled(
 def filling(opcode: Opcode, register: int) -> Function:
     """A loaded value in a register that may be wider than the type of the load."""
     return vectorised(formulas.filled(opcode, operand(0, opcode.width), register), (0,))
-
-
-@cache
-def lane_mask(name: str) -> Function:
-    """A special register that is made of the number of the lane."""
-    return vectorised(LANE_MASKS[name](operand(0, 5)), (0,))
 
 
 def _operand(at: int, type_: str, known: int | None) -> Term:

@@ -72,7 +72,7 @@ from fencewright.simulator.execution.program import (
     jumps_of,
     with_jumps,
 )
-from fencewright.simulator.execution.values import WORD, constant, flags
+from fencewright.simulator.execution.values import WORD, constant
 from fencewright.simulator.execution.vectorised import function_of as of_formula
 from fencewright.simulator.kernels.ptx.functions import (
     compiled,
@@ -80,7 +80,6 @@ from fencewright.simulator.kernels.ptx.functions import (
     filling,
     function_of,
     joined,
-    lane_mask,
     split,
     update_of,
 )
@@ -102,7 +101,8 @@ from fencewright.simulator.performance.policies import ptx_policy
 from fencewright.simulator.semantics import lanes, mbarriers
 from fencewright.simulator.semantics.formulas import CARRY, formula_of
 from fencewright.simulator.semantics.operands import (
-    LANE_MASKS,
+    DERIVED,
+    LANE,
     elements,
     literal,
     offsets_of,
@@ -338,7 +338,7 @@ class _Kernel:
             return self.register(operand)
         if operand.startswith("!"):
             return self.compute(function_of("not.pred"), (self.register(operand[1:]),))
-        if operand in _SPECIAL:
+        if operand in _SPECIAL or operand in DERIVED:
             return self.special(operand, self.fresh())
         known = self.literal(operand, bits)
         return self.refuse_operand(operand) if known is None else known
@@ -393,16 +393,12 @@ class _Kernel:
 
     def special(self, name: str, result: Register) -> Register:
         """A special register in one of the kernel's."""
+        if (derived := DERIVED.get(name)) is not None:
+            compute, sources = derived
+            found = [self.special(each, self.fresh()) for each in sources]
+            widths = tuple([5 if each == LANE else 32 for each in sources])
+            return self.compute(of_formula(compute, widths), found, result)
         value = _SPECIAL[name]
-        if name in _OF_CLUSTERS:
-            compute, sources = _OF_CLUSTERS[name]
-            found = [self.fresh() for _ in sources]
-            self.block.steps += map(Special, found, sources)
-            return self.compute(compute, found, result)
-        if name in LANE_MASKS:
-            lane = self.fresh()
-            self.block.steps.append(Special(lane, LaneValue.LANE))
-            return self.compute(lane_mask(name), (lane,), result)
         if isinstance(value, LaneValue):
             self.block.steps.append(Special(result, value))
             return result
@@ -553,7 +549,7 @@ class _Kernel:
             size = opcode.width // len(parts)
             sources = [self.value(each, size) for each in parts]
             self.compute(joined([size] * len(parts)), sources, self.register(to))
-        elif source in _SPECIAL:
+        elif source in _SPECIAL or source in DERIVED:
             self.special(source, self.register(to))
         else:
             self.copied(source, opcode.width, to)
@@ -1026,14 +1022,6 @@ def _at_rank(rank: int) -> Callable[..., Values]:
     return partial(_mapped, rank=np.array(rank, dtype=np.uint64))
 
 
-def _product(x: Values, y: Values, z: Values) -> Values:
-    return x * y * z
-
-
-def _is_more_than_one(x: Values, y: Values, z: Values) -> Values:
-    return flags(_product(x, y, z) > 1)
-
-
 def _bit(number: int) -> Callable[..., Values]:
     return split(number, 1)
 
@@ -1241,23 +1229,6 @@ def _composed(
 _GROUPS = (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)
 _GRIDS = (LaneValue.GRID_X, LaneValue.GRID_Y, LaneValue.GRID_Z)
 _CLUSTERS = (LaneValue.CLUSTER_X, LaneValue.CLUSTER_Y, LaneValue.CLUSTER_Z)
-_OF_CLUSTERS: Mapping[str, tuple[Callable[..., Values], tuple[LaneValue, ...]]] = MappingProxyType(
-    {
-        f"%{name}.{axis.value[-1]}": (compute, (axis, of))
-        for name, axes, compute in (
-            ("clusterid", _GROUPS, np.floor_divide),
-            ("nclusterid", _GRIDS, np.floor_divide),
-            ("cluster_ctaid", _GROUPS, np.remainder),
-        )
-        for axis, of in zip(axes, _CLUSTERS, strict=True)
-    }
-    | {
-        "%cluster_nctarank": (_product, _CLUSTERS),
-        "%is_explicit_cluster": (_is_more_than_one, _CLUSTERS),
-    }
-)
-"""Special registers that are computed from others. Source: PTX ISA, Special Registers."""
-
 _SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
     {
         f"%{name}.{axis.value[-1]}": axis
@@ -1269,12 +1240,9 @@ _SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
         )
         for axis in axes
     }
-    | {"%laneid": LaneValue.LANE, "WARP_SZ": LANES}
+    | {LANE: LaneValue.LANE, "WARP_SZ": LANES}
     | {f"%cluster_nctaid.{axis.value[-1]}": axis for axis in _CLUSTERS}
     | {"%cluster_ctarank": LaneValue.RANK, "%gridid": 0}
-    # Computed from others.
-    | dict.fromkeys(_OF_CLUSTERS, 0)
-    | dict.fromkeys(LANE_MASKS, LaneValue.LANE)
     | dict.fromkeys(("%clock", "%clock64", "%globaltimer", "%globaltimer_lo"), LaneValue.CLOCK)
     # Nothing gives a kernel parameters beside its own: it is no cooperative launch.
     | {f"%envreg{n}": 0 for n in range(32)}
