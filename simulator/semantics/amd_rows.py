@@ -465,11 +465,7 @@ def _vector_integers() -> Iterator[_Entry]:
         for name, shift in _shifts(width).items():
             name = name.replace("_", "rev_")
             yield f"v_{name}", Row(_swapped(shift), (min(width, 32), width), width)
-    yield "v_lshl_add_u64", Row(_moved_pair_and_sum, (64, 32, 64), 64)
-
-
-def _moved_pair_and_sum(a: Term, b: Term, c: Term) -> Term:
-    return low((a << (b & 7)) + c, 64)
+    yield "v_lshl_add_u64", Row(lambda a, b, c: low((a << (b & 7)) + c, 64), (64, 32, 64), 64)
 
 
 def _shifts(width: int) -> Mapping[str, Binary]:
@@ -876,17 +872,13 @@ def _conversions() -> Iterator[_Entry]:
     yield "v_cvt_pkrtz_f16_f32", pair(partial(_pair, _towards_zero))
     yield "v_cvt_pk_f16_f32", pair(partial(_pair, partial(converted, 32, 16)))
     yield "v_cvt_pk_bf16_f32", pair(partial(_pair, _to_bf16))
-    yield "v_cvt_f32_bf16", Row(_of_bf16, (16,))
+    yield "v_cvt_f32_bf16", Row(lambda a: a << 16, (16,))
     yield "v_cvt_pk_u8_f32", pair(_to_byte, _THREE)
     yield "v_pack_b32_f16", Row(partial(_pair, same), (16, 16), is_float=True)
 
 
 def _of_byte(n: int, a: Term) -> Term:
     return _of_integer(32, _U[8], a >> 8 * n & 0xFF)
-
-
-def _of_bf16(a: Term) -> Term:
-    return a << 16
 
 
 # Scalar. Source: MI300 ISA 12.1 to 12.4
@@ -918,8 +910,11 @@ def _scalar() -> Iterator[_Entry]:
             yield f"s_bitcmp{bit}_b{width}", Row(partial(_bit_is, width, bit), (width, 32), MASK)
         moved = Row(_chosen_last, (width, width), width, implicit=("scc",), own=-1)
         yield f"s_cmov_b{width}", moved
-    yield "s_cmovk_i32", Row(_constant_or_old, implicit=("scc",), own=-1)
     extended = partial(_extended, 16)
+    yield (
+        "s_cmovk_i32",
+        Row(lambda a, old, scc: choose(scc, extended(a), old), implicit=("scc",), own=-1),
+    )
     for name, (kind, swap) in amd.RELATIONS.items():
         for letter in "iu":
             compare = partial(_compared_words, amd.Compare(kind, letter == "i", swap), 32)
@@ -967,10 +962,6 @@ def _packed(first: int, second: int, a: Term, b: Term) -> Term:
 def _extended(width: int, a: Term) -> Term:
     """The lowest bits of a word with their sign."""
     return low(signed(a, width), 32)
-
-
-def _constant_or_old(a: Term, old: Term, scc: Term) -> Term:
-    return choose(scc, _extended(16, a), old)
 
 
 def _with_constant(formula: Binary, is_signed: bool, a: Term, b: Term) -> Term:

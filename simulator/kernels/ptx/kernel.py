@@ -8,13 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from math import prod
 from types import MappingProxyType
 from typing import NoReturn, TypeAlias
-
-import numpy as np
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import postorder
@@ -113,7 +110,6 @@ from fencewright.simulator.semantics.tensors import (
     ELEMENTS,
     MOST_CLUSTER,
     OTHER_BOXES,
-    RANK_BITS,
     field_place,
 )
 
@@ -376,7 +372,8 @@ class _Kernel:
         if self.base is None:
             rank, self.base = self.fresh(), self.fresh()
             self.first.append(Special(rank, LaneValue.RANK))
-            self.first.append(Compute(self.base, (rank,), _first_of_rank, "mapa"))
+            zero = self.constant(0, 32)
+            self.first.append(Compute(self.base, (zero, rank), _MAPPED, "mapa"))
         return self.compute(function_of("add.s64"), (self.base, self.constant(offset, 64)))
 
     def address_of(self, name: str) -> int:
@@ -823,7 +820,9 @@ class _Kernel:
     def at_peer(self, address: str, peer: "_Peer | None") -> Register:
         """An address, or the same place in the shared memory of another CTA."""
         register = self.moved(address)
-        return register if peer is None else self.compute(_at_rank(peer.rank), (register,))
+        if peer is None:
+            return register
+        return self.compute(_MAPPED, (register, self.constant(peer.rank, 32)))
 
     def signal(
         self, address: str, peer: "_Peer | None", data: tuple[Register, ...],
@@ -1007,19 +1006,7 @@ class _Peer:
 
 
 _CLUSTER_NAMES = ("%cluster", "%ncluster", "%is_explicit_cluster")
-_IN_CTA = np.uint64((1 << RANK_BITS) - 1)
-
-
-def _first_of_rank(rank: Values) -> Values:
-    return rank << np.uint64(RANK_BITS)
-
-
-def _mapped(address: Values, rank: Values) -> Values:
-    return address & _IN_CTA | rank << np.uint64(RANK_BITS)
-
-
-def _at_rank(rank: int) -> Callable[..., Values]:
-    return partial(_mapped, rank=np.array(rank, dtype=np.uint64))
+_MAPPED = function_of("mapa.shared::cluster.u32")
 
 
 def _bit(number: int) -> Callable[..., Values]:
