@@ -372,6 +372,12 @@ HEADS = frozenset({row.head for row in ROWS} | {*_OTHERS} | _CARRYING)
 """The first words of instructions that have formulas."""
 
 
+WITHOUT_EFFECT = frozenset(
+    "prefetch prefetchu applypriority discard nanosleep pmevent setmaxnreg brkpt".split()
+)
+"""The first words of instructions that change no value."""
+
+
 # Read-modify-writes
 
 

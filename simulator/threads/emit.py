@@ -13,7 +13,13 @@ from fencewright.lowering.ptx.code.statements import (
     read_opcode,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
-from fencewright.simulator.semantics.formulas import CARRY, filled, formula_of, update_of
+from fencewright.simulator.semantics.formulas import (
+    CARRY,
+    WITHOUT_EFFECT,
+    filled,
+    formula_of,
+    update_of,
+)
 from fencewright.simulator.semantics.lanes import Fact, row_of
 from fencewright.simulator.semantics.operands import elements, offsets_of
 from fencewright.simulator.semantics.python import function, needs_values, written
@@ -43,10 +49,7 @@ def _swapped(old: int, compare: int, data: int) -> int:
 
 WIDE: Mapping[str, Callable[..., int]] = {"exch": _exchanged, "cas": _swapped}
 """The updates of 128 bits."""
-_NOTHING = frozenset(
-    "prefetch prefetchu applypriority discard nanosleep pmevent setmaxnreg brkpt fence membar "
-    "griddepcontrol createpolicy".split()
-)
+_NOTHING = WITHOUT_EFFECT | {"fence", "membar", "griddepcontrol", "createpolicy"}
 """Heads of instructions that change no value; fences go to the observer."""
 _OF_REGISTERS = (Kind.COMPUTE, Kind.LANES)
 """Kinds of instructions that access no memory, executed or not."""

@@ -96,7 +96,7 @@ from fencewright.simulator.kernels.ptx.instructions import (
 from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
 from fencewright.simulator.performance.policies import ptx_policy
 from fencewright.simulator.semantics import lanes, mbarriers
-from fencewright.simulator.semantics.formulas import CARRY, formula_of
+from fencewright.simulator.semantics.formulas import CARRY, WITHOUT_EFFECT, formula_of
 from fencewright.simulator.semantics.operands import (
     DERIVED,
     LANE,
@@ -1257,9 +1257,7 @@ _HANDLERS: Mapping[str, _Handler] = MappingProxyType(
         "isspacep": _Kernel.is_in_space,
         # No kernel runs before this one or after it.
         "griddepcontrol": _Kernel.nothing,
-        **dict.fromkeys(
-            ("nanosleep", "prefetch", "prefetchu", "applypriority", "setmaxnreg"), _Kernel.pause
-        ),
+        **dict.fromkeys(WITHOUT_EFFECT, _Kernel.pause),
         "createpolicy": _Kernel.policy,
         **dict.fromkeys(("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"), _Kernel.matrix),
         **dict.fromkeys(("wgmma", "tcgen05"), _Kernel.tensor),
