@@ -31,7 +31,8 @@ from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 INTEGERS = (16, 32, 64)
 FLOATS = ("f16", "bf16", "f32", "f64")
 ELSEWHERE = frozenset(
-    "addc subc madc mul24 mad24 fns szext bmsk dp4a dp2a testp sin cos lg2 ex2 tanh rsqrt".split()
+    "addc subc madc mul24 mad24 fns szext bmsk dp4a dp2a testp sin cos lg2 ex2 tanh rsqrt mapa "
+    "getctarank".split()
 )
 """Operations that are held to a definition by ``test_semantics`` alone."""
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")

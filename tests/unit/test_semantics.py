@@ -205,6 +205,19 @@ def test_what_does_not_fit_words_is_refused() -> None:
     assert low(a * b, 64).bound == (1 << 64) - 1
 
 
+def test_addresses_in_a_cluster() -> None:
+    for name, given, wanted in (
+        ("mapa.shared::cluster.u32", (0x2000010, 5), 0x5000010),
+        ("mapa.u64", (0x1_0200_0010, 5), 0x1_0500_0010),
+        ("getctarank.shared::cluster.u32", (0x2000010,), 2),
+    ):
+        formula = formulas.formula_of(read_opcode(name))
+        assert formula is not None
+        (result,) = formula.compute([operand(at, 64) for at in range(len(given))], 64)
+        assert python.function(result, len(given))(*given) == wanted
+        assert difference(result, [given]) == ""
+
+
 def test_constants_are_folded() -> None:
     a = operand(0, 32)
     assert low(a, 32) is a
