@@ -120,6 +120,10 @@ def test_the_borrow_of_a_difference_may_be_the_carry_of_a_sum() -> None:
     assert values(body) == [40 + (n > 8) for n in LANES]
 
 
+def test_a_carry_may_go_nowhere() -> None:
+    assert values("\tv_add_co_u32 v2, null, 8, v0\n", "gfx1100", 32) == [8 + n for n in LANES[:32]]
+
+
 def test_lanes_that_exec_lacks_store_nothing() -> None:
     body = "\tv_mov_b32_e32 v2, 5\n\ts_mov_b64 exec, 0xf0\n"
     known = program(body + STORE)

@@ -343,9 +343,11 @@ class Arithmetic(Operands):
         whole = self._whole_sum(meaning, sources[2], halves) if meaning.takes else None
         self.row(step, name)
         names = names_of(result)
-        if not meaning.takes and state.active() is None:
-            flag = state.read(names_of(step.instruction.operands[1]))
-            self._sums[flag] = _LowHalf(meaning.kind, names, state.part(names[0]), halves)
+        carry = names_of(step.instruction.operands[1])
+        if not meaning.takes and carry and state.active() is None:
+            self._sums[state.read(carry)] = _LowHalf(
+                meaning.kind, names, state.part(names[0]), halves
+            )
         elif whole is not None:
             low_half, register = whole
             if state.part(low_half.result[0]) == low_half.value:
