@@ -123,6 +123,13 @@ _LETTERS: Mapping[str, str] = MappingProxyType({"s": "i", "u": "u", "f": "f"})
 
 
 @cache
+def path_of(mnemonic: str) -> Path | None:
+    """The path that a name begins with, also where its other parts are not known."""
+    found = re.match(f"{_PATH}_", mnemonic)
+    return None if found is None else Path(found["path"])
+
+
+@cache
 def access_name(mnemonic: str) -> AccessName | None:
     """The decoded name of a load, store or atomic; None where a part of it is not known."""
     if (found := re.fullmatch(_LOAD_OR_STORE, mnemonic)) is not None:

@@ -396,7 +396,7 @@ class Emitter:
 
     def _mbarrier(self, statement: Statement, site: int) -> Lines:
         opcode, operands = statement.opcode, list(statement.operands)
-        action = statement.operation.split()[1]
+        action = opcode.words[1]
         space = self._space(opcode)
         to = "_" if operands[0].startswith("[") else operands.pop(0)
         address = self.operands.address(operands[0])

@@ -16,10 +16,6 @@ ROOMS = ("lowering", "mlir_dialects", "passes", "simulator", "checker", "tools")
 DECODERS = ("lowering/ptx/code/", "lowering/cdna/code/", "lowering/cdna/access_names.py")
 
 REMAINING = {
-    "checker/verdicts/amd/kernel.py": "the operands of accesses by the family of their name",
-    "checker/verdicts/amd/values.py": "the operands of accesses by the family of their name",
-    "checker/verdicts/ptx/kernel.py": "the shape of a product, and a tensor map's proxy",
-    "simulator/threads/emit.py": "the parts of PTX operations",
     "simulator/certify/programs/ptx.py": "the second reading, on purpose: docs/architecture.md",
 }
 """The files outside the decoders that still look into names, and why."""

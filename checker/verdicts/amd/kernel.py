@@ -31,10 +31,10 @@ from fencewright.checker.verdicts.model import (
     Root,
     SyncGroup,
 )
-from fencewright.lowering.cdna.access_names import AccessName, access_name
+from fencewright.lowering.cdna.access_names import AccessName, Path, access_name, path_of
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Step
-from fencewright.lowering.cdna.code.operands.operands import fault_of
+from fencewright.lowering.cdna.code.operands.operands import fault_of, is_on_barrier
 from fencewright.lowering.cdna.counters.scoreboard import CounterEventKind
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.value import Const, Iteration, Param, Result, Thread, Value
@@ -177,7 +177,7 @@ class _Filler:
         address = executed.address
         if is_scalar and self._is_argument(address):
             return
-        name = access_name(step.instruction.mnemonic.removesuffix("_lds"))
+        name = access_name(step.instruction.mnemonic)
         offsets = (0,) if name is None else _offsets(step, name)
         for part, offset in enumerate(offsets):
             access = self._access(number, executed, name, address, offset, part)
@@ -309,12 +309,12 @@ class _Filler:
         """True of an operand that an access writes or compares with."""
         operands = step.instruction.operands
         first = int(bool(step.effects.defines) and step.effects.kind is Kind.RMW)
-        mnemonic = step.instruction.mnemonic
-        if mnemonic.startswith("buffer_"):
+        path = path_of(step.instruction.mnemonic)
+        if path is Path.BUFFER:
             return place == 0
-        if mnemonic.startswith("ds_"):
+        if path is Path.LDS:
             return place > first
-        last = len(operands) - int(mnemonic.startswith("global_"))
+        last = len(operands) - int(path is Path.GLOBAL)
         return first < place < last
 
     def _returned(
@@ -540,11 +540,11 @@ class _Filler:
                 yield Obstacle(problem or f"'{instruction.mnemonic}'", instruction.line)
             elif effects.kind is Kind.CALL or effects.is_subroutine:
                 yield Obstacle("a call", instruction.line)
-            elif instruction.mnemonic.startswith(_WHOLE) and not self._is_followed(number, step):
+            elif is_on_barrier(instruction.mnemonic) and not self._is_followed(number, step):
                 yield Obstacle(f"'{instruction.text}' is not followed", instruction.line)
-            elif effects.kind is Kind.SIGNAL and instruction.mnemonic.startswith("ds_"):
+            elif effects.kind is Kind.SIGNAL and path_of(instruction.mnemonic) is Path.LDS:
                 yield Obstacle(f"'{instruction.mnemonic}' is not followed", instruction.line)
-            elif effects.kind is Kind.END and not instruction.mnemonic.startswith("s_endpgm"):
+            elif step.is_way_out:
                 yield Obstacle(f"'{instruction.text}' is not followed", instruction.line)
 
     def _is_followed(self, number: int, step: Step) -> bool:

@@ -18,9 +18,10 @@ from fencewright.checker.verdicts.amd.words import Words
 from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import Literal, Loop
 from fencewright.checker.verdicts.register_values import RegisterValues
+from fencewright.lowering.cdna.access_names import Path, path_of
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
-from fencewright.lowering.cdna.code.text import KernelArgument, Operand
+from fencewright.lowering.cdna.code.text import KernelArgument, Operand, halves
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
 from fencewright.lowering.code.effects import Kind
@@ -471,7 +472,7 @@ class LaneRegisters(RegisterValues):
     def _address(self, step: Step, operands: Sequence[Value | None]) -> Value | None:
         """The address of an access as one of 64 bits; None of forms that are not followed."""
         e, effects, instruction = self.expressions, step.effects, step.instruction
-        mnemonic = instruction.mnemonic
+        path = path_of(instruction.mnemonic)
         returned = sum(len(_names(each)) for each in instruction.operands[:1]) if (
             effects.defines
             and instruction.operands
@@ -480,18 +481,16 @@ class LaneRegisters(RegisterValues):
         own = list(operands[1:] if returned else operands)
         texts = list(instruction.operands[1:] if returned else instruction.operands)
         constant = _offset_of(instruction.modifiers)
-        if mnemonic.startswith("s_"):
+        if path in (Path.SCALAR, Path.SCALAR_SCRATCH):
             if len(own) < 2 or own[0] is None or own[0].bits != 64:
                 return None
             further = own[1]
             if further is None:
                 return None
             return self._sum(own[0], e.resized(further, 64), constant)
-        if mnemonic.startswith("ds_"):
+        if path in (Path.LDS, Path.FLAT):
             return None if not own or own[0] is None else self._sum(own[0], None, constant)
-        if mnemonic.startswith("flat_"):
-            return None if not own or own[0] is None else self._sum(own[0], None, constant)
-        if mnemonic.startswith("global_"):
+        if path is Path.GLOBAL:
             base = own[-1] if texts[-1] != "off" else None
             if texts[-1] != "off" and base is None:
                 return None
@@ -500,7 +499,7 @@ class LaneRegisters(RegisterValues):
             if own[0] is None:
                 return None
             return self._sum(e.resized(own[0], 64), base, constant)
-        if mnemonic.startswith("buffer_"):
+        if path is Path.BUFFER:
             return self._of_buffer(instruction.operands, instruction.modifiers, constant)
         return None
 
@@ -560,7 +559,7 @@ class LaneRegisters(RegisterValues):
         operands = instruction.operands
         modified = any(not isinstance(each, RegisterOperand | int | str) for each in operands)
         odd = [each for each in instruction.modifiers if each not in ("", "glc")]
-        if modified or encoding in ("dpp", "sdwa") or odd or " :: " in instruction.text:
+        if modified or encoding in ("dpp", "sdwa") or odd or len(halves(instruction)) > 1:
             return {}
         if name.startswith(("v_cmp", "s_cmp")):
             return self._comparison(name, operands)

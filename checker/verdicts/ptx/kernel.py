@@ -58,7 +58,6 @@ _DYNAMIC = "dynamic shared memory"
 _GRID_WAIT, _GRID_LAUNCH = "griddepcontrol wait", "griddepcontrol launch_dependents"
 _MAP_BYTES = 128
 _WORD_BYTES = 4
-_SHAPE = re.compile(r"\.m64n(\d+)k")
 _SWIZZLED_BYTES = 1024
 """The bytes of the largest pattern that is repeated in a matrix."""
 _LEAST_BYTES = 16
@@ -438,12 +437,12 @@ class _Filler:
         place = self._place_of(address, AddressSpace.LOCAL, ranks)
         if place is None or place.root.region is Region.UNKNOWN:
             return unknown
-        shape = _SHAPE.search(each.statement.opcode.name)
-        if fields is None or shape is None or "sp" in each.statement.opcode.words:
+        columns = each.statement.opcode.columns
+        if fields is None or columns is None or "sp" in each.statement.opcode.words:
             return _Matrix(place, None)
         # Rows in groups of 8, from one group to the next by either stride.
         strides = sum((fields >> bit & 0x3FFF) << 4 for bit in (16, 32))
-        rows = max(64, int(shape[1]))
+        rows = max(64, columns)
         return _Matrix(place, rows // 8 * strides + _SWIZZLED_BYTES)
 
     def _pointer(self, form: LinearForm, space: AddressSpace | None) -> Value | None:
@@ -611,7 +610,7 @@ class _Filler:
         ordering = statement.ordering
         row = statement.opcode.row
         is_proxy = statement.operation in PROXY_FENCES
-        is_crossing = is_map_copy or statement.operation.endswith("::generic")
+        is_crossing = is_map_copy or statement.opcode.is_one_way
         place = None
         if is_crossing and not is_map_copy and statement.operands:
             place = self._place(each, statement.operands[0].strip("[] "), AddressSpace.GLOBAL)

@@ -60,6 +60,11 @@ class Step:
         """True if it returns from a function."""
         return is_return(self.instruction)
 
+    @property
+    def is_way_out(self) -> bool:
+        """True of a jump by a register that leaves the function."""
+        return self.effects.kind is Kind.END and self.instruction.mnemonic in _JUMPS
+
 
 @dataclass(frozen=True, slots=True)
 class Block:

@@ -385,6 +385,7 @@ _HINTS = frozenset(
     "|".join(SLOTS[each] for each in ("EVICT1", "EVICT2", "HINT", "PREFETCH")).split("|")
 )
 _VECTOR = re.compile(r"v([248])")
+_SHAPE = re.compile(r"m64n(\d+)k\d+")
 _ELEMENT = re.compile(r"(bf|tf|[busf]|ue|e)(\d+)(?:x(\d+))?")
 _SMALL_FLOAT = re.compile(r"(ue|e)\d+m\d+(?:x(\d+))?")
 _MATRIX_BYTES = 16
@@ -449,6 +450,17 @@ class Opcode:
     def of_parameters(self) -> bool:
         """True of ``ld.param`` and ``st.param``, whose places are no memory of other threads."""
         return self.row is not None and self.row.words[-1].startswith("param")
+
+    @property
+    def columns(self) -> int | None:
+        """The columns of a matrix product, n of its word ``m64n128k16``."""
+        found = next(filter(None, (_SHAPE.fullmatch(each) for each in self.words)), None)
+        return None if found is None else int(found[1])
+
+    @property
+    def is_one_way(self) -> bool:
+        """True of a fence from or to the generic proxy alone, as of a tensor map."""
+        return self.operation.endswith("::generic")
 
     @property
     def unread(self) -> frozenset[str]:

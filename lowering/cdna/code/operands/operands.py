@@ -154,6 +154,11 @@ def opcode_of(mnemonic: str) -> tuple[str, str]:
     return ("v_" + name.removeprefix("v_dual_") if name.startswith("v_dual_") else name), encoding
 
 
+def is_on_barrier(mnemonic: str) -> bool:
+    """True of an instruction on a barrier of waves: whole, split, named or of the cluster."""
+    return mnemonic.startswith("s_barrier")
+
+
 @cache
 def _comparison(mnemonic: str) -> Comparison | None:
     found = _COMPARISON.fullmatch(mnemonic)
