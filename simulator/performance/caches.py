@@ -3,7 +3,7 @@
 A batch is what several waves do with one instruction at once. A cache keeps all lines that a batch
 uses until it is over; then the lines that were used longest ago go, until the others fit. Sizes are
 those of the chip; every cache is fully associative, as how its sets are chosen is not public.
-``caches_definition`` says the same one request at a time.
+``tests/unit/caches_definition.py`` says the same one request at a time.
 """
 
 from collections.abc import Iterable, Mapping

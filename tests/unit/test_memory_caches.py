@@ -3,6 +3,7 @@
 from collections import Counter
 from random import Random
 
+import caches_definition as definition
 import numpy as np
 import pytest
 from campaigns import some_of
@@ -16,7 +17,6 @@ from fencewright.simulator.execution.program import (
     Lookup,
     MemoryAccessKind,
 )
-from fencewright.simulator.performance import caches_definition as definition
 from fencewright.simulator.performance.caches import (
     Caches,
     CacheShape,

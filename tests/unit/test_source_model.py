@@ -36,6 +36,7 @@ from source_cases import (
     spin,
     store,
 )
+from source_enumeration import allowed
 
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -57,7 +58,6 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.source.behaviour import behaviour
-from fencewright.simulator.source.enumeration import allowed
 from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
