@@ -71,7 +71,7 @@ def test_a_sorting_network_and_doubled_sums_are_linear() -> None:
     )
     function = file.functions["k"]
     values = Values(Places(file, function))
-    values.address("%r2")
+    values.of("%r2")
     values.of(f"%p{LEVELS}")
     assert len(values.table) < 5 * LEVELS
     assert [each for each in find_problems(file, function) if each.level is not Level.NOTE] == []
@@ -81,22 +81,3 @@ def test_a_register_that_is_computed_from_itself_ends() -> None:
     file = module_of("L:\nadd.s32 %a1, %b1, 1;\nadd.s32 %b1, %a1, 1;\nbra L;")
     values = Values(Places(file, file.functions["k"]))
     assert values.of("%a1").is_opaque
-    assert values.address("%a1") is None
-
-
-def test_a_sum_is_a_variable_a_constant_and_values_with_their_number() -> None:
-    file = module_of(
-        "shl.b32 %a1, %a0, 2;\nadd.s32 %a2, %r1, %a1;\nadd.s32 %a3, %a2, 8;\nadd.s32 %a4, %a2, %a1;\n"
-        "mul.lo.s32 %a5, %a0, 128;\nadd.s32 %a6, %r1, %a5;"
-    )
-    values = Values(Places(file, file.functions["k"]))
-    found = values.address("%a3+4")
-    assert found is not None
-    assert (found.variable, found.constant, found.stride) == ("sh", 12, 4)
-    assert found.is_own
-    scaled = values.address("%a6")
-    assert scaled is not None
-    assert scaled.stride == 128
-    twice = values.address("%a4")
-    assert twice is not None
-    assert ([times for _, times in twice.terms], twice.stride) == ([2], None)
