@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.nvidia.grid_dependency import GridAnalysis
-from fencewright.checker.nvidia.guarantees import Guarantees, lines_of, releases_at
+from fencewright.checker.nvidia.guarantees import lines_of, releases_at
 from fencewright.checker.nvidia.lifetimes import End, LifetimeAnalysis
 from fencewright.checker.nvidia.phases import Misuse, PhaseAnalysis
 from fencewright.checker.nvidia.proxies import Conflict, ProxyAnalysis, RequiredOrder
@@ -32,16 +32,13 @@ from fencewright.lowering.costs import cost_of
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
-    ARRIVALS,
-    MBARRIER_WAITS,
     SILENT,
-    OperandRole,
     Statement,
 )
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.completions import SIGNALS, Completion, Left
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+from fencewright.lowering.vocabulary import AddressSpace, Ordering
 
 if TYPE_CHECKING:
     from fencewright.checker.replay.ptx import Replayer
@@ -118,7 +115,6 @@ def hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     yield from _misused(PhaseAnalysis(places))
     yield from _early_ends(LifetimeAnalysis(places))
     yield from _early_reads(GridAnalysis(places))
-    yield from _mbarrier_scopes(function, Guarantees(function), places)
     yield from _surplus(file, function)
     yield from _surplus_barriers(file, places)
     # A wait that stands in the wrong place is not one too many.
@@ -128,7 +124,7 @@ def hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
             continue
         message = f"{each} waits for nothing: no path leads here with more in flight than it leaves"
         yield _can_go(file, each, Rule.SURPLUS_WAIT, message)
-    if any(each.rule is not Rule.PROXY_READS for each in missing):
+    if missing:
         # A fence that stands in the wrong place is not one too many.
         return
     gone: set[int] = set()
@@ -168,31 +164,21 @@ def _unknown(function: PtxFunction) -> Iterator[Finding]:
 
 
 def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[Finding]:
-    by_access: dict[tuple[int, Rule, str], list[RequiredOrder]] = {}
+    by_access: dict[tuple[int, str], list[RequiredOrder]] = {}
     for each in analysis.missing():
-        rule = _rule_of(each)
-        # One note says it all of reads: main loops of real kernels have it everywhere.
-        number = -1 if rule is Rule.PROXY_READS else each.later.number
-        by_access.setdefault((number, rule, each.fence), []).append(each)
-    for (_, rule, fence), required in by_access.items():
+        # Reads before a write are ordered by execution: verdicts have notes of them.
+        if each.conflict is not Conflict.OVERWRITE_READ:
+            by_access.setdefault((each.later.number, each.fence), []).append(each)
+    for (_, fence), required in by_access.items():
         later = required[0].later
         sure = any(each.sure for each in required)
         before = tuple({each.before.number: each.before for each in required}.values())
         what = _what(required, sure)
-        level = _level_of(required, rule, sure)
-        others = len({each.later.number for each in required}) - 1
-        more = f", and {others} more like it" if others else ""
-        message = f"{what}, {lines_of(before)}{more}: {fence} is missing between them"
-        yield _finding(later, rule, level, message, before)
+        message = f"{what}, {lines_of(before)}: {fence} is missing between them"
+        yield _finding(later, Rule.PROXY_FENCE, _level_of(required, sure), message, before)
 
 
-def _rule_of(required: RequiredOrder) -> Rule:
-    return Rule.PROXY_READS if required.conflict is Conflict.OVERWRITE_READ else Rule.PROXY_FENCE
-
-
-def _level_of(required: Sequence[RequiredOrder], rule: Rule, sure: bool) -> Level:
-    if rule is Rule.PROXY_READS:
-        return _WARNING if sure else _NOTE
+def _level_of(required: Sequence[RequiredOrder], sure: bool) -> Level:
     if sure:
         return _ERROR
     # Two pointers to global memory are mostly of two arrays, and shared memory that is written
@@ -205,18 +191,9 @@ def _level_of(required: Sequence[RequiredOrder], rule: Rule, sure: bool) -> Leve
 
 def _what(required: Sequence[RequiredOrder], sure: bool) -> str:
     name = required[0].later.statement.operation_name
-    may = "" if sure else "may "
-    match required[0].conflict:
-        case Conflict.READ:
-            return (
-                f"{name} {may}read{'' if may else 's'} what was written through the generic proxy"
-            )
-        case Conflict.OVERWRITE:
-            verb = "overwrite" if may else "overwrites"
-            return f"{name} {may}{verb} what was written through the generic proxy"
-        case Conflict.OVERWRITE_READ:
-            verb = "overwrite" if may else "overwrites"
-            return f"{name} {may}{verb} what was read through the generic proxy"
+    verb = "read" if required[0].conflict is Conflict.READ else "overwrite"
+    does = f"{verb}s" if sure else f"may {verb}"
+    return f"{name} {does} what was written through the generic proxy"
 
 
 # Waits for what is asynchronous
@@ -337,130 +314,6 @@ def _early_reads(analysis: GridAnalysis) -> Iterator[Finding]:
         else:
             said = f"{message}: line {each.later.line} reads by the same pointer after the wait"
             yield _finding(each.read, Rule.GRID_DEPENDENCY, _WARNING, said, (each.later,))
-
-
-# Arrivals in other CTAs
-
-
-def _mbarrier_scopes(function: PtxFunction, lift: Guarantees, places: Places) -> Iterator[Finding]:
-    instructions = tuple(function.instructions)
-    pushes = [each for each in instructions if _is_push(each, places)]
-    pulls = [each for each in instructions if _is_pull(each, places)]
-    remote = [each for each in instructions if _is_remote_arrival(each, places)]
-    for each in remote:
-        if _releases_to_cluster(each.statement):
-            continue
-        pending = lift.pending_at(each, Scope.CLUSTER)
-        pushed = tuple(other for other in pending if other in pushes)
-        if not pushed:
-            continue
-        message = (
-            f"this arrives in another CTA {_how(each.statement)}, and does not release there what "
-            f"{lines_of(pushed)} wrote: .release.cluster is missing"
-        )
-        yield _finding(each, Rule.MBARRIER_SCOPE, _ERROR, message, pushed)
-    yield from _narrow_waits(instructions, places, remote, pushes)
-    yield from _cluster_barriers(instructions, lift, pushes, pulls)
-
-
-def _narrow_waits(
-    instructions: Sequence[PtxInstruction],
-    places: Places,
-    remote: Sequence[PtxInstruction],
-    pushes: Sequence[PtxInstruction],
-) -> Iterator[Finding]:
-    """Waits that acquire within the CTA on an mbarrier at which threads of others arrive."""
-    arrivals: dict[str, PtxInstruction] = {}
-    for each in remote:
-        if _releases_to_cluster(each.statement):
-            arrivals[places.root_of(_mbarrier(each))] = each
-    for each in instructions:
-        statement = each.statement
-        if statement.operation not in MBARRIER_WAITS or not pushes:
-            continue
-        arrival = arrivals.get(places.root_of(_mbarrier(each)))
-        acquires = statement.ordering is Ordering.ACQUIRE
-        if arrival is None or not acquires or statement.scope is not Scope.WORKGROUP:
-            continue
-        message = (
-            f"this acquires at .cta, but line {arrival.line} arrives from another CTA: "
-            ".acquire.cluster is missing"
-        )
-        yield _finding(each, Rule.MBARRIER_SCOPE, _ERROR, message, (arrival,))
-
-
-def _cluster_barriers(
-    instructions: Sequence[PtxInstruction],
-    lift: Guarantees,
-    pushes: Sequence[PtxInstruction],
-    pulls: Sequence[PtxInstruction],
-) -> Iterator[Finding]:
-    for each in instructions:
-        statement = each.statement
-        if (
-            statement.operation != "barrier cluster arrive"
-            or statement.ordering is not Ordering.RELAXED
-        ):
-            continue
-        pending = lift.pending_at(each, Scope.CLUSTER)
-        pushed = tuple(other for other in pending if other in pushes)
-        written = tuple(other for other in pending if _writes_shared(other) and other not in pushes)
-        after = any(other.number > each.number for other in pulls)
-        if not pushed and not (written and after):
-            continue
-        found = pushed or written
-        message = (
-            f"the arrival is relaxed, and does not release to the cluster what {lines_of(found)} "
-            "wrote: .release is missing"
-        )
-        level = _ERROR if pushed else _WARNING
-        yield _finding(each, Rule.CLUSTER_BARRIER, level, message, found)
-
-
-def _mbarrier(each: PtxInstruction) -> str:
-    return each.statement.operand(OperandRole.MBARRIER)
-
-
-def _is_remote_arrival(each: PtxInstruction, places: Places) -> bool:
-    statement = each.statement
-    return statement.operation in ARRIVALS and (
-        AddressSpace.SHARED_CLUSTER in statement.opcode.spaces or places.is_remote(_mbarrier(each))
-    )
-
-
-def _is_push(each: PtxInstruction, places: Places) -> bool:
-    """True if it stores into the shared memory of another CTA, in order with its thread."""
-    return each.statement.kind in ACCESSES and any(
-        access.writes
-        and (access.space is AddressSpace.SHARED_CLUSTER or places.is_remote(access.address))
-        for access in each.statement.accesses
-    )
-
-
-def _is_pull(each: PtxInstruction, places: Places) -> bool:
-    return each.statement.kind in ACCESSES and any(
-        access.reads
-        and (access.space is AddressSpace.SHARED_CLUSTER or places.is_remote(access.address))
-        for access in each.statement.accesses
-    )
-
-
-def _writes_shared(each: PtxInstruction) -> bool:
-    return each.statement.kind in ACCESSES and any(
-        access.writes and access.space is AddressSpace.LOCAL for access in each.statement.accesses
-    )
-
-
-def _releases_to_cluster(statement: Statement) -> bool:
-    scope = statement.scope
-    releases = statement.ordering is not None and statement.ordering.releases
-    return releases and scope is not None and scope.includes(Scope.CLUSTER)
-
-
-def _how(statement: Statement) -> str:
-    if statement.ordering is Ordering.RELAXED:
-        return "relaxed"
-    return "with a release at .cta"
 
 
 # Fences next to each other

@@ -199,11 +199,6 @@ class Guarantees:
             fence, pending = self._release(each, state)
             yield Lifted(each, provided(statement), fence, pending, acquired.get(each.number, ()))
 
-    def pending_at(self, each: PtxInstruction, scope: Scope) -> tuple[PtxInstruction, ...]:
-        """The accesses before an instruction that no fence of ``scope`` or wider has followed."""
-        state = self._before.get(each.number)
-        return () if state is None else self._of_mask(state.pending[SCOPES.index(scope)])
-
     def _release(
         self, each: PtxInstruction, state: _State | None
     ) -> tuple[PtxInstruction | None, dict[Scope, tuple[PtxInstruction, ...]]]:

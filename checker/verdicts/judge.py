@@ -305,11 +305,12 @@ class _Judge:
         is_async = {first.agent, second.agent} != {Agent.THREAD}
         if self.has_warp_barriers or (self.kernel.is_lock_step and is_async):
             yield Relation.WARP
+        if is_remote:
+            # What such an access is made for.
+            yield Relation.CLUSTER
         yield Relation.CTA
         spaces = {_space(first.place.root), _space(second.place.root)}
-        if is_remote:
-            yield Relation.CLUSTER
-        elif spaces != {"shared"} and first.place.root.region is not Region.TENSOR:
+        if not is_remote and spaces != {"shared"} and first.place.root.region is not Region.TENSOR:
             yield Relation.GRID
 
     def _judge_pair(self, first: Access, second: Access) -> None:

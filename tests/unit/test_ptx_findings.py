@@ -76,8 +76,6 @@ ERROR, WARNING, NOTE = "error", "warning", "note"
         (POLL.replace("acquire", "relaxed") + "fence.acq_rel.gpu;\n" + BULK_LOAD,
             POLL.replace("acquire", "relaxed") + "fence.acq_rel.cta;\n" + BULK_LOAD,
             "proxy-acquire", WARNING),
-        ("ld.shared.b32 r1, [sm];\nbar.sync 0;\n" + BULK_LOAD,
-            "ld.shared.b32 r1, [sm];\n" + FENCE + "bar.sync 0;\n" + BULK_LOAD, "proxy-reads", WARNING),
         ("cp.async.ca.shared.global [sm], [d1], 4;\n" + FENCE + "cp.async.wait_all;\n" + BULK_STORE,
             "cp.async.ca.shared.global [sm], [d1], 4;\ncp.async.wait_all;\n" + FENCE + BULK_STORE,
             "proxy-fence", ERROR),
@@ -92,6 +90,8 @@ def test_proxy_fences(bad: str, good: str, rule: str, level: str) -> None:
 
 def test_of_reads_there_is_one_note() -> None:
     read = "ld.shared.b32 r1, [sm];\nbar.sync 0;\n"
+    assert said(read + BULK_LOAD) == [("proxy-reads", NOTE)]
+    assert said(read.replace("bar.sync", FENCE + "bar.sync") + BULK_LOAD) == []
     loads = "".join(BULK_LOAD.replace("[sm]", f"[sm+{at}]") for at in (0, 128, 256))
     every = findings(read.replace("[sm]", "[r2]") + loads)
     (found,) = (each for each in every if each.rule is Rule.PROXY_READS)
@@ -189,14 +189,19 @@ def test_a_fence_of_the_waiting_thread_after_a_barrier_of_all_counts() -> None:
 
 # mbarriers and barriers of a cluster
 
-PUSH = "mapa.shared::cluster.u32 r4, r3, 1;\nst.shared::cluster.b32 [r4], 1;\n"
-REMOTE = "mapa.shared::cluster.u32 r6, r5, 1;\nmbarrier.arrive{}.shared::cluster.b64 _, [r6];\n"
+PUSH = "mapa.shared::cluster.u32 r4, r3, r11;\n@p0 st.shared::cluster.b32 [r4], 1;\n"
+REMOTE = (
+    "mapa.shared::cluster.u32 r6, r5, r11;\n@p0 mbarrier.arrive{}.shared::cluster.b64 _, [r6];\n"
+)
 CLUSTER_WAIT = (
     "W: mbarrier.try_wait.parity.acquire.{}.shared::cta.b64 p1, [r5], 0; @!p1 bra W;\n"
     "ld.shared.b32 r2, [sm];\n"
 )
 MET = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
-START = "mov.u32 r3, sm;\nmov.u32 r5, bar;\n" + MET
+START = (
+    "mov.u32 r3, sm;\nmov.u32 r5, bar;\nmov.u32 r10, %cluster_ctarank;\nxor.b32 r11, r10, 1;\n"
+    "@p0 mbarrier.init.shared::cta.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;\n" + MET
+)
 
 
 @pytest.mark.parametrize(
@@ -212,19 +217,18 @@ START = "mov.u32 r3, sm;\nmov.u32 r5, bar;\n" + MET
 def test_arrivals_in_another_work_group(
     arrival: str, wait: str, found: list[tuple[str, str]]
 ) -> None:
-    body = START + PUSH + REMOTE.format(arrival) + CLUSTER_WAIT.format(wait)
-    assert [each for each in said(body) if each[0] != "mbarrier-order"] == found
+    assert said(START + PUSH + REMOTE.format(arrival) + CLUSTER_WAIT.format(wait) + MET) == found
 
 
 def test_a_fence_makes_a_relaxed_arrival_a_release() -> None:
-    arrival = REMOTE.format(".relaxed.cluster")
+    handed = REMOTE.format(".relaxed.cluster") + CLUSTER_WAIT.format("cluster") + MET
     for fence, found in (
         ("fence.acq_rel.cluster;\n", []),
         ("fence.release.gpu;\n", []),
         ("fence.acq_rel.cta;\n", [("mbarrier-scope", ERROR)]),
         ("@p2 fence.acq_rel.cluster;\n", [("mbarrier-scope", ERROR)]),
     ):
-        assert said(START + PUSH + fence + arrival + MET) == found
+        assert said(START + PUSH + fence + handed) == found
 
 
 def test_an_arrival_that_publishes_nothing_may_be_narrow() -> None:
@@ -238,7 +242,7 @@ def test_an_arrival_that_publishes_nothing_may_be_narrow() -> None:
 )
 def test_cluster_barriers(ordering: str, found: list[tuple[str, str]]) -> None:
     barrier = f"barrier.cluster.arrive{ordering};\nbarrier.cluster.wait;\n"
-    assert said(START + PUSH + barrier) == found
+    assert said(START + PUSH + barrier + "ld.shared.b32 r2, [sm];\n" + MET) == found
     assert said(START + barrier) == []
 
 

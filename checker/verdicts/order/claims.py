@@ -39,7 +39,8 @@ from fencewright.lowering.vocabulary import Scope
 class Claim:
     """An order by ``rule``, of all instances of a conflict but those that satisfy ``unless``.
 
-    ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees.
+    ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees;
+    ``signal``: of the one that signals, where ``line`` is of the other.
     ``doubt``: why it is not known whether the claim holds; "" if it is: no more than that is
     ordered. ``is_exact``: its pattern
     orders nothing else, so that instances that satisfy ``unless`` have no order by it.
@@ -58,6 +59,7 @@ class Claim:
     possible: Constraint | None = None
     wrong: str = ""
     finding: Rule | None = None
+    signal: int | None = None
 
     @property
     def broken(self) -> Lemma | VendorLemma | None:
@@ -152,10 +154,13 @@ def _broken(claim: Claim) -> Order:
     if outcome.missing is Missing.ORDER:
         return NO_ORDER  # Its pattern orders no such accesses, whatever its words.
     finding = finding_of(lemma, outcome.missing)
-    return Order(Strength.BROKEN, claim.rule, outcome.reason, claim.line, finding=finding)
+    is_of_signal = claim.signal is not None and outcome.missing in _OF_SIGNAL
+    line = claim.signal if is_of_signal else claim.line
+    return Order(Strength.BROKEN, claim.rule, outcome.reason, line, finding=finding)
 
 
 _OF_ACQUIRE = frozenset({Missing.ACQUIRE, Missing.WAIT_SCOPE})
+_OF_SIGNAL = frozenset({Missing.RELEASE, Missing.SIGNAL_SCOPE})
 _OF_SCOPE = frozenset({Missing.SIGNAL_SCOPE, Missing.WAIT_SCOPE, Missing.SCOPES, Missing.ALL})
 
 

@@ -102,7 +102,9 @@ def claims(
         for claim in way.claims():
             if doubt and claim.finding is Rule.MBARRIER_ORDER:
                 claim = replace(claim, wrong="")  # Others may arrive that nobody knows of.
-            yield replace(claim, doubt=claim.doubt or doubt)
+            # Whatever completes a phase, what fails the lemma hands nothing over.
+            is_vain = claim.broken is not None and not claim.is_note
+            yield claim if is_vain else replace(claim, doubt=claim.doubt or doubt)
 
 
 def passed_by(kernel: Kernel, access: Access, guards: Sequence[Guard]) -> Iterator[Claim]:
@@ -311,7 +313,8 @@ class _Way:
         lemma = _lemma(self.kernel, self.pair, own, wait, self.guard, self.later)
         line = self.kernel.line_of(wait.instruction)
         unless = self.guard.unless(AnyOf((none, late)))
-        return Claim(_RULE, unless, (lemma,), line, wrong=wrong, finding=finding)
+        signal = self.kernel.line_of(self.arrival.instruction)
+        return Claim(_RULE, unless, (lemma,), line, wrong=wrong, finding=finding, signal=signal)
 
     def _half(self, *, met: bool) -> Half:
         arrival, number = self.arrival, self.arrival.instruction

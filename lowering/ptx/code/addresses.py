@@ -113,10 +113,6 @@ class Places:
         generic, space = Proxy.GENERIC, AddressSpace.LOCAL
         return self.of(Access(address, True, True, generic, space, _MBARRIER))
 
-    def root_of(self, address: str) -> str:
-        """The variable, parameter or register that an address begins with."""
-        return self._origin(address)[0]
-
     def is_remote(self, address: str) -> bool:
         """True if an address is of another CTA of the cluster: it comes from ``mapa``."""
         name = next(iter(names_in(address)), "")
