@@ -6,12 +6,20 @@ digits have: the step of each index is the step of the one before, times its siz
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import gcd
 
-from fencewright.checker.verdicts.expressions import Expressions, factors_of, leaves, number_of
+from fencewright.checker.verdicts.expressions import (
+    WIDE,
+    Expressions,
+    factors_of,
+    leaves,
+    number_of,
+)
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
+    OBJECTS_APART,
     Access,
     AllOf,
     AnyOf,
@@ -20,6 +28,7 @@ from fencewright.checker.verdicts.model import (
     Kernel,
     LinearForm,
     Literal,
+    Overlap,
     Relation,
 )
 from fencewright.checker.verdicts.solver import Launch
@@ -88,6 +97,72 @@ def is_alike(value: Value, *, is_one_cta: bool) -> bool:
             if not leaf.constant.startswith(("%ntid", "%nctaid")):
                 return False
     return True
+
+
+def in_rows(kernel: Kernel, first: Access, second: Access) -> tuple[Overlap, ...] | None:
+    """The overlap of two accesses, by threads 0 and 1, of an array whose rows do not overlap: of
+    each index by itself; None of an array without rows that parameters are the lengths of.
+
+    ``n*i + j`` are two indices where ``j`` is below ``n``, a parameter, and threads or iterations
+    differ in ``i``: what is added to multiples of a length is below it.
+    """
+    a, b = first.place.offset, second.place.offset
+    if a is None or b is None or first.place.root != second.place.root:
+        return None
+    if first.place.root.size is not None or None in (first.size, second.size):
+        return None
+    if any(abs(times) >= OBJECTS_APART for _, times in (*a.terms, *b.terms)):
+        return None
+    e = Expressions(kernel.table)
+    one, other = _rows(e, a), _rows(e, b)
+    lengths = sorted({*one, *other}, key=len)
+    if len(lengths) < 2 or any(Counter(short) - Counter(long) for short, long in pairwise(lengths)):
+        return None
+    both = [(one.get(each, _NOTHING), other.get(each, _NOTHING)) for each in lengths]
+    if not any(
+        not is_alike(value, is_one_cta=False)
+        for pair in both[1:]
+        for form in pair
+        for value, _ in form.terms
+    ):
+        return None
+    if any(times < 0 for pair in both[:-1] for form in pair for _, times in form.terms):
+        return None
+    (columns, *rows) = both
+    step = gcd(*(n for p in rows for f in p for n in (f.constant, *(t for _, t in f.terms))))
+    parts = [(*columns, first.size, second.size), *((*own, step, step) for own in rows)]
+    return tuple(
+        Overlap(_part(first, own, size), 0, _part(second, its, other_size), 1)
+        for own, its, size, other_size in parts
+    )
+
+
+_NOTHING = LinearForm(0)
+
+
+def _rows(e: Expressions, form: LinearForm) -> dict[tuple[Value, ...], LinearForm]:
+    """A sum by the lengths of rows that its terms are multiples of: products of parameters."""
+    sums: dict[tuple[Value, ...], tuple[int, list[tuple[Value, int]]]] = {}
+    sums[()] = form.constant, []
+    for value, times in form.terms:
+        lengths = tuple(each for each in factors_of(value) if _is_length(each))
+        rest = [each for each in factors_of(value) if not _is_length(each)]
+        constant, terms = sums.get(lengths, (0, []))
+        if rest:
+            terms = [*terms, (e.apply("mul", rest, WIDE) if len(rest) > 1 else rest[0], times)]
+        sums[lengths] = constant + (0 if rest else times), terms
+    return {each: LinearForm(constant, tuple(t)) for each, (constant, t) in sums.items()}
+
+
+def _is_length(value: Value) -> bool:
+    """True of a value that a launch's arguments decide alone."""
+    return is_alike(value, is_one_cta=False) and any(
+        isinstance(leaf, Param) for leaf in leaves((value,))
+    )
+
+
+def _part(access: Access, form: LinearForm, size: int | None) -> Access:
+    return replace(access, size=size, place=replace(access.place, offset=form))
 
 
 _Terms = frozenset[tuple[Value, int]]

@@ -5,9 +5,18 @@ in another form is the same value. Addresses are sums of products of 64-bit valu
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 
-from fencewright.checker.verdicts.model import LinearForm, Literal
+from fencewright.checker.verdicts.model import (
+    OBJECTS_APART,
+    Access,
+    LinearForm,
+    Literal,
+    Place,
+    Region,
+    Root,
+)
 from fencewright.lowering.code.value import (
     Apply,
     Const,
@@ -434,6 +443,63 @@ def is_variable(value: Value) -> bool:
 def variable_named(name: str) -> str:
     """The name of the value that is a variable's address."""
     return f"{_VARIABLE}{name}"
+
+
+UNKNOWN_PLACE = Place(Root(Region.UNKNOWN, "global"), None)
+"""A place in global memory of which no more is known."""
+
+
+def object_at(place: Place, tables: dict[Root, Root]) -> Place:
+    """The beginning of the object that a pointer at a place points to.
+
+    Of a constant place it is an object of its own; of a table with an index, one of a family, which
+    is put into ``tables`` with the root of the table.
+    """
+    form = place.offset
+    if form is None or place.rank is not None:
+        return UNKNOWN_PLACE
+    family = Root(Region.POINTER, f"[{place.root.name}]")
+    if not form.terms and family not in tables:
+        return Place(replace(family, name=f"[{place.root.name}+{form.constant}]"), LinearForm(0))
+    numbers = (form.constant, *(times for _, times in form.terms))
+    is_data_part = any(map(is_data, leaves(value for value, _ in form.terms)))
+    if is_data_part or max(map(abs, numbers)) >= OBJECTS_APART:
+        return UNKNOWN_PLACE
+    if place.root.region is Region.UNKNOWN:
+        return UNKNOWN_PLACE
+    tables[family] = place.root
+    terms = tuple((value, times * OBJECTS_APART) for value, times in form.terms)
+    return Place(family, LinearForm(form.constant * OBJECTS_APART, terms))
+
+
+def moved(place: Place, form: LinearForm, rank: Value | None) -> Place:
+    """A place so many bytes after another, in the CTA of a rank."""
+    begin = place.offset
+    if begin is None:
+        return replace(place, rank=rank)
+    terms = dict(begin.terms)
+    for value, times in form.terms:
+        terms[value] = terms.get(value, 0) + times
+    ordered = tuple(sorted(terms.items(), key=lambda term: term[0].number))
+    return Place(place.root, LinearForm(begin.constant + form.constant, ordered), rank)
+
+
+def with_constant_tables(
+    accesses: Iterable[Access], tables: dict[Root, Root]
+) -> tuple[Access, ...]:
+    """Accesses of which those are of unknown places that come from a table which the kernel
+    writes; only the tables that it does not write stay in ``tables``."""
+    own = [*accesses]
+    written = {each.place.root for each in own if each.writes}
+    for family in [family for family, table in tables.items() if table in written]:
+        del tables[family]
+        own = [
+            replace(each, place=UNKNOWN_PLACE, obstacle="an address that is not known")
+            if each.place.root == family
+            else each
+            for each in own
+        ]
+    return tuple(own)
 
 
 def is_small(value: Value) -> bool:

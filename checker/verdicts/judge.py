@@ -13,7 +13,7 @@ from heapq import merge
 from itertools import chain, islice
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
-from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
+from fencewright.checker.verdicts.arithmetic import are_apart, in_rows, is_alike
 from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.checker.verdicts.contents import (
     Contents,
@@ -431,11 +431,12 @@ class _Judge:
             reason = _between(known.reason, first, second, NO_ORDER)
             self.obstacles.append(Obstacle(reason, known.line))
             return False
+        rows = in_rows(self.kernel, first, second)
         one, other = self._reduced(first, second, relation)
         constraints: tuple[Constraint, ...] = (
             *executed(self.kernel, first, 0),
             *executed(self.kernel, second, 1),
-            Overlap(one, 0, other, 1),
+            *((Overlap(one, 0, other, 1),) if rows is None else rows),
             *tickets(self.kernel, (first, second), relation),
         )
         is_again = relation is Relation.THREAD and first.number == second.number
@@ -451,6 +452,8 @@ class _Judge:
         if answer is None:
             answer = self.answers[key] = solver.satisfiable(constraints)
         self._assume(first, second)
+        if rows is not None:
+            self.assumptions.add(Assumption.ROWS)
         if relation is Relation.GRID:
             self._assume_sizes(Assumption.GRID_SIZE, self.launch.grid)
         if answer is Answer.UNSATISFIABLE:

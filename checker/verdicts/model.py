@@ -48,6 +48,11 @@ class Region(FastStrEnum):
     UNKNOWN = "unknown"
 
 
+OBJECTS_APART = 1 << 40
+"""The bytes that the objects of a table of pointers are taken to be apart, by its bytes: an object
+is one of its root, at the entry's place times this."""
+
+
 @dataclass(frozen=True, slots=True)
 class Root:
     """A memory object: ``name`` of a variable or parameter, or of the load that returned a pointer.
@@ -421,6 +426,7 @@ class Assumption(FastStrEnum):
     IN_BOUNDS = "accesses of variables are within them"
     NO_ALIAS = "parameters do not alias"
     POINTERS = "pointers that are loaded do not alias parameters"
+    TABLES = "the pointers of a table are apart, and other devices do not race through them"
     FLAGS_ZERO = "flags and counters are 0 at the start"
     PHASES = "phase registers are toggled once for each phase"
     NAMED_BARRIERS = "named barriers count all threads that come to them"
@@ -431,6 +437,7 @@ class Assumption(FastStrEnum):
     ONE_THREAD = "a CTA is one thread, as the kernel reads no thread index"
     TENSOR_BYTES = "tensor copies have the bytes that their mbarriers expect"
     DEPENDENTS_WAIT = "grids that start early wait for this one before they access its memory"
+    ROWS = "rows do not overlap: an index within one is below the parameter that rows are apart by"
     GRID_SIZE = "a grid has at most 1048576 CTAs in x"
 
 

@@ -50,6 +50,7 @@ class RegisterValues(ABC):
         self.loops = self._loops()
         self.around = loops_by_block(self.loops.values())
         self.edge_literals: dict[tuple[int, int], Value] = {}
+        self._only = self._only_places(written)
         self._phis = self._phi_places(written)
         self._solved: dict[tuple[int, str], tuple[str, Value]] = {}
         self._open: dict[tuple[int, str], Opaque] = {}
@@ -124,6 +125,19 @@ class RegisterValues(ABC):
             for block in at:
                 places.setdefault(block, []).append(register)
         return {block: tuple(own) for block, own in places.items()}
+
+    def _only_places(self, written: Mapping[int, Iterable[str]]) -> dict[str, int]:
+        """The block of each register that one instruction writes, outside of loops: what reads it
+        comes after that, also where another path leads there."""
+        blocks_of: dict[str, list[int]] = {}
+        for block, registers in written.items():
+            for register in registers:
+                blocks_of.setdefault(register, []).append(block)
+        return {
+            register: blocks[0]
+            for register, blocks in blocks_of.items()
+            if len(blocks) == 1 and blocks[0] not in self.around
+        }
 
     # One pass
 
@@ -203,7 +217,10 @@ class RegisterValues(ABC):
 
     def _lookup(self, block: int, register: str) -> Value | None:
         home = self._home(block, register)
-        return None if home is None else self._own[home][register]
+        if home is None:
+            only = self._only.get(register)
+            return None if only is None else self._own.get(only, {}).get(register)
+        return self._own[home][register]
 
     def _home(self, block: int, register: str) -> int | None:
         """The lowest of a block and its dominators that gives a register a value.

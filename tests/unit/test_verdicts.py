@@ -475,3 +475,55 @@ def test_an_object_that_is_not_known_may_be_any():
     unwaited = verdict_of(_MATRIX.format(""))
     assert unwaited.kind is NOT_JUDGED
     assert "a matrix descriptor" in unwaited.obstacles[0].reason
+
+
+ROW = """
+    mov.u32 %r8, %ctaid.x; mul.lo.u32 %r9, %r8, %r1; add.u32 %r10, %r9, %r2;
+    mul.wide.u32 %rd3, %r10, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r2;
+"""
+
+
+def test_rows_that_a_parameter_is_the_length_of_do_not_overlap() -> None:
+    verdict = verdict_of(ROW)
+    assert verdict.kind is FREE
+    assert Assumption.ROWS in verdict.assumptions
+    following = "mul.wide.u32 %rd5, %r1, 4; add.u64 %rd6, %rd4, %rd5; ld.global.u32 %r11, [%rd6];"
+    assert verdict_of(ROW + following).kind is not FREE
+    # A distance that is a parameter alone is no row's length.
+    apart = ROW.replace("mul.lo.u32 %r9, %r8, %r1", "mov.u32 %r9, 0") + following
+    assert verdict_of(apart, Launch(grid=(1, 1, 1))).kind is not FREE
+
+
+ENTRY = "mul.wide.u32 %rd3, {0}, 8; add.u64 %rd4, %rd1, %rd3; ld.global.u64 %rd{1}, [%rd4];\n"
+"""A pointer %rd{1} from a table, by the index {0}."""
+
+
+def test_a_pointer_from_a_table_is_an_object_of_its_entry() -> None:
+    one_cta = Launch(grid=(1, 1, 1))
+    by_thread = ENTRY.format("%r2", 5) + "st.global.u32 [%rd5+4], 1;"
+    verdict = verdict_of(by_thread, one_cta)
+    assert verdict.kind is FREE
+    assert Assumption.TABLES in verdict.assumptions
+    of_all = ENTRY.format("%r1", 6) + "ld.global.u32 %r8, [%rd6+{0}];"
+    assert verdict_of(by_thread + of_all.format(8), one_cta).kind is FREE
+    # Thread n has the entry that all have.
+    assert verdict_of(by_thread + of_all.format(4), one_cta).kind is not FREE
+    assert verdict_of(by_thread + "ld.global.u32 %r8, [%rd5+4];", one_cta).kind is FREE
+    changed = (
+        f"setp.eq.u32 %p2, %r2, 0; @%p2 st.global.u64 [%rd1+80], %rd2; bar.sync 0; {by_thread}"
+    )
+    assert verdict_of(changed, one_cta).kind is NOT_JUDGED
+
+
+def test_a_register_that_one_path_alone_writes_has_that_value() -> None:
+    body = """
+    setp.ge.u32 %p1, %r2, 16; @%p1 bra PAST;
+    mul.wide.u32 %rd3, %r2, {0}; add.u64 %rd4, %rd1, %rd3;
+PAST:
+    @%p1 bra OUT;
+    st.global.u32 [%rd4], 1;
+OUT:
+"""
+    one_cta = Launch(grid=(1, 1, 1))
+    assert verdict_of(body.format(4), one_cta).kind is FREE
+    assert verdict_of(body.format(2), one_cta).kind is RACE

@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
-from fencewright.checker.verdicts.expressions import factors_of, is_variable, number_of
+from fencewright.checker.verdicts.expressions import (
+    UNKNOWN_PLACE,
+    factors_of,
+    is_variable,
+    moved,
+    number_of,
+    object_at,
+    with_constant_tables,
+)
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
@@ -123,14 +131,20 @@ class _Filler:
         self.expressions = self.registers.expressions
         self.numbers = count()
         self.open: set[int] = set()
+        self.instruction_at = {each.number: each for each in function.instructions}
+        self.tables: dict[Root, Root] = {}
+        """The objects of tables of pointers that an index selects, with the table's own."""
 
     def kernel(self) -> Kernel:
         registers, function = self.registers, self.function
         reached = [block for block in function.blocks if block.number in registers.dominators]
         instructions = [each for block in reached for each in block.instructions]
         mbarriers = tuple(step for each in instructions for step in self._mbarriers(each))
+        for each in instructions:  # Whatever uses an index has to be known first.
+            for pointer in self._pointers(each):
+                self._loaded(pointer)
         own = (access for each in instructions for access in self._accesses(each))
-        accesses = tuple(_bounded(each, mbarriers) for each in own)
+        accesses = with_constant_tables((_bounded(each, mbarriers) for each in own), self.tables)
         return Kernel(
             name=function.name,
             table=registers.table,
@@ -169,9 +183,12 @@ class _Filler:
             },
             recurrences=registers.recurrences(),
             assumes=frozenset(
-                Assumption.DEPENDENTS_WAIT
-                for each in instructions
-                if each.statement.operation == _GRID_LAUNCH
+                [Assumption.TABLES] * bool(self.tables)
+                + [
+                    Assumption.DEPENDENTS_WAIT
+                    for each in instructions
+                    if each.statement.operation == _GRID_LAUNCH
+                ]
             ),
             required=function.threads,
             most_threads=function.most_threads or _MOST_THREADS,
@@ -406,11 +423,11 @@ class _Filler:
         pointer = self._pointer(form, space)
         if pointer is None:
             return Place(Root(Region.UNKNOWN, _space_name(space)), None, rank)
-        root = self._root(pointer, space)
-        if root is None:
+        begin = self._begin(pointer, space)
+        if begin is None:
             return None
         rest = tuple((part, times) for part, times in form.terms if part is not pointer)
-        return Place(root, LinearForm(form.constant, rest), rank)
+        return moved(begin, LinearForm(form.constant, rest), rank)
 
     def _of_tensor(self, each: PtxInstruction) -> Place:
         """The tensor in global memory that a copy's map describes: an object of its own."""
@@ -459,8 +476,16 @@ class _Filler:
         ]
         return found[0] if len(found) == 1 and space not in _SHARED else None
 
-    def _root(self, pointer: Value, space: AddressSpace | None) -> Root | None:
-        if isinstance(pointer, Param) and is_variable(pointer):
+    def _begin(self, pointer: Value, space: AddressSpace | None) -> Place | None:
+        """The beginning of the object that a pointer points to; None for a thread's own."""
+        if isinstance(pointer, Result):
+            return self._loaded(pointer)
+        assert isinstance(pointer, Param)
+        root = self._root(pointer)
+        return None if root is None else Place(root, LinearForm(0))
+
+    def _root(self, pointer: Param) -> Root | None:
+        if is_variable(pointer):
             name = pointer.name[1:]
             variable = self.places.variables[name]
             if variable.space == "shared":
@@ -469,20 +494,14 @@ class _Filler:
                     return Root(Region.SHARED, _DYNAMIC)
                 return Root(Region.SHARED, name, variable.size)
             return Root(Region.GLOBAL, name, variable.size) if variable.space == "global" else None
-        if isinstance(pointer, Param):
-            return Root(Region.PARAMETER, pointer.name)
-        assert isinstance(pointer, Result)
-        return self._loaded(pointer)
+        return Root(Region.PARAMETER, pointer.name)
 
-    def _loaded(self, pointer: Result) -> Root:
-        """The object that a pointer from memory points to: of one place, one object."""
-        unknown = Root(Region.UNKNOWN, "global")
+    def _loaded(self, pointer: Result) -> Place:
+        """The object that a pointer from memory points to."""
         if pointer.instruction in self.open:
-            return unknown
+            return UNKNOWN_PLACE
         self.open.add(pointer.instruction)
-        load = next(
-            each for each in self.function.instructions if each.number == pointer.instruction
-        )
+        load = self.instruction_at[pointer.instruction]
         places = [
             self._place(load, access.address, access.space)
             for access in load.statement.accesses
@@ -490,10 +509,18 @@ class _Filler:
         ]
         self.open.discard(pointer.instruction)
         place = places[0] if len(places) == 1 else None
-        if place is None or place.offset is None or place.offset.terms:
-            return unknown
-        at = place.offset.constant + 8 * load.statement.defines.index(pointer.register)
-        return Root(Region.POINTER, f"[{place.root.name}+{at}]")
+        if place is None:
+            return UNKNOWN_PLACE
+        at = 8 * load.statement.defines.index(pointer.register)
+        return object_at(moved(place, LinearForm(at), place.rank), self.tables)
+
+    def _pointers(self, each: PtxInstruction) -> Iterator[Result]:
+        """The values of 64 bits that an instruction loads."""
+        if each.statement.kind is Kind.LOAD and not each.statement.opcode.of_parameters:
+            for register in each.statement.defines:
+                value = self.registers.result(each, register)
+                if isinstance(value, Result) and value.bits == _POINTER_BITS:
+                    yield value
 
     # Instructions that order
 
