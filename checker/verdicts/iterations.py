@@ -38,7 +38,7 @@ def executed(kernel: Kernel, access: Access, thread: int) -> tuple[Constraint, .
         literal
         for literal in access.conditions
         if not any(
-            loop.head not in used and _has_one_exit(kernel, loop)
+            loop.head not in used and has_one_exit(kernel, loop)
             for loop in kernel.loops_around(literal.branch)
         )
     ]
@@ -48,7 +48,7 @@ def executed(kernel: Kernel, access: Access, thread: int) -> tuple[Constraint, .
     return (*holds, *_iterated(kernel, sorted(heads), thread))
 
 
-def _has_one_exit(kernel: Kernel, loop: Loop) -> bool:
+def has_one_exit(kernel: Kernel, loop: Loop) -> bool:
     """True of a loop that one edge leaves."""
     return kernel.remembered(
         ("one exit", loop.head),

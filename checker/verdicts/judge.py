@@ -26,7 +26,7 @@ from fencewright.checker.verdicts.contents import (
 from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
-from fencewright.checker.verdicts.iterations import executed
+from fencewright.checker.verdicts.iterations import executed, has_one_exit
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
     UNGROUPED,
@@ -38,8 +38,10 @@ from fencewright.checker.verdicts.model import (
     Compare,
     Conflict,
     Constraint,
+    Holds,
     Kernel,
     LinearForm,
+    Literal,
     MbarrierStep,
     Not,
     Note,
@@ -67,7 +69,7 @@ from fencewright.checker.verdicts.solver import (
     Launch,
     z3_module,
 )
-from fencewright.lowering.code.value import Iteration, Param, Result, Thread, Value
+from fencewright.lowering.code.value import Apply, Iteration, Param, Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
 _ANY = (1 << 30, 1024)
@@ -622,7 +624,7 @@ class _Judge:
             line = second.line if order.line is None else order.line
             return Obstacle(_between(order.reason, first, second, NO_ORDER), line)
         for access in (first, second):
-            leaf = self._data_in(literal.value for literal in access.conditions)
+            leaf = self._paths(access, 0)[1]
             if leaf is not None:
                 return Obstacle(
                     _between("a condition depends on data", first, second, order),
@@ -644,6 +646,35 @@ class _Judge:
             earlier.agent in UNGROUPED
             and any(self.kernel.may_reach(each.instruction, later.instruction) for each in waits)
             for earlier, later in ((first, second), (second, first))
+        )
+
+    def _paths(self, access: Access, thread: int) -> tuple[tuple[Constraint, ...], Value | None]:
+        """Choices of paths by which a thread comes to an access whatever the values are that only
+        the kernel's run decides; and one of these that decides even so."""
+        taken: list[Constraint] = []
+        work = [each.value for each in access.conditions if not self._ends_loop(access, each)]
+        while work:
+            value = work.pop()
+            if self._data_in((value,)) is None:
+                continue
+            if not isinstance(value, Apply):
+                return (), value
+            if value.operation != "ite" or self._data_in(value.arguments[:1]) is not None:
+                work += value.arguments
+                continue
+            condition, yes, no = value.arguments
+            polarity = self._data_in((no,)) is not None
+            taken.append(Holds(Literal(condition, polarity), thread))
+            work.append(yes if polarity else no)
+        return tuple(taken), None
+
+    def _ends_loop(self, access: Access, literal: Literal) -> bool:
+        """True of a condition on which a loop is left by its one exit: a kernel that ends has found
+        it true."""
+        here = self.kernel.block_of[access.instruction]
+        return any(
+            here not in loop.blocks and has_one_exit(self.kernel, loop)
+            for loop in self.kernel.loops_around(literal.branch)
         )
 
     def _data_in(self, values: Iterable[Value]) -> Value | None:
@@ -693,7 +724,8 @@ class _Judge:
         if of_all and any(condition == of_all for _, condition in self.launches):
             return True  # Of this condition one conflict is enough.
         contents = tuple(chosen(self.kernel, self.contents, (first, second)))
-        constraints = (*constraints, *contents)
+        paths = (*self._paths(first, 0)[0], *self._paths(second, 1)[0])
+        constraints = (*constraints, *contents, *paths)
         size, witness = self._witness(relation, constraints, launches)
         if witness is None:
             reason = "memory decides" if contents else "the solver came to its limit"

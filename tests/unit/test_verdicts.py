@@ -527,3 +527,85 @@ OUT:
     one_cta = Launch(grid=(1, 1, 1))
     assert verdict_of(body.format(4), one_cta).kind is FREE
     assert verdict_of(body.format(2), one_cta).kind is RACE
+
+
+MAILBOX = """
+    mov.u32 %r8, %ctaid.x; setp.eq.u32 %p1, %r8, 0; @%p1 bra FIRST;
+W:  atom.relaxed.gpu.global.exch.b32 %r9, [%rd2], 0; setp.eq.u32 %p2, %r9, 0; @%p2 bra W;
+    {0}
+    ld.global.u32 %r10, [%rd1]; atom.relaxed.gpu.global.exch.b32 %r11, [%rd2], %r10;
+    bra OUT;
+FIRST:
+    st.global.u32 [%rd1], 1; fence.acq_rel.gpu;
+    atom.relaxed.gpu.global.exch.b32 %r12, [%rd2], 1;
+OUT:
+"""
+
+
+@pytest.mark.parametrize(
+    ("fence", "kind"), [("fence.acq_rel.gpu;", FREE), ("fence.acq_rel.cta;", RACE), ("", RACE)]
+)
+def test_a_read_does_not_see_what_its_own_thread_writes_later(fence: str, kind: VerdictKind):
+    assert verdict_of(MAILBOX.format(fence), Launch((1, 1, 1), (2, 1, 1))).kind is kind
+
+
+ONE_LOCKS = """
+    setp.ne.u32 %p1, %r2, 0; @%p1 bra OTHER;
+L:  atom.relaxed.gpu.global.cas.b32 %r8, [%rd2], 0, 1; setp.ne.u32 %p2, %r8, 0; @%p2 bra L;
+    fence.acq_rel.gpu; st.global.u32 [%rd1], 1; fence.acq_rel.gpu;
+    atom.relaxed.gpu.global.exch.b32 %r9, [%rd2], 0;
+    bra OUT;
+OTHER:
+    setp.ne.u32 %p3, %r2, 32; @%p3 bra OUT;
+    {0}
+    st.global.u32 [%rd1], 2; fence.acq_rel.gpu;
+    atom.relaxed.gpu.global.exch.b32 %r11, [%rd2], 0;
+OUT:
+"""
+
+
+def test_who_does_not_wait_races_with_who_has_waited() -> None:
+    two_warps = Launch((64, 1, 1), (1, 1, 1))
+    lock = """M: atom.relaxed.gpu.global.cas.b32 %r10, [%rd2], 0, 1;
+    setp.ne.u32 %p4, %r10, 0; @%p4 bra M; fence.acq_rel.gpu;"""
+    assert verdict_of(ONE_LOCKS.format(lock), two_warps).kind is FREE
+    alone = ONE_LOCKS.format("").replace(
+        "fence.acq_rel.gpu;\n    atom.relaxed.gpu.global.exch.b32 %r11, [%rd2], 0;", ""
+    )
+    assert verdict_of(alone, two_warps).kind is RACE
+
+
+ROUND_OF_ALL = """
+    mov.u32 %r9, %r2;
+L:  setp.lt.u32 %p1, %r9, %r1;
+    bar.red.or.pred %p2, 0, %p1;
+    add.u32 %r9, %r9, 64;
+    @%p2 bra L;
+    {0}
+    st.global.u32 [%rd1], 1; ld.global.u32 %r10, [%rd1];
+OUT:
+"""
+
+
+def test_a_loop_with_one_exit_is_left() -> None:
+    two_warps = Launch((64, 1, 1), (1, 1, 1))
+    assert verdict_of(ROUND_OF_ALL.format(""), two_warps).kind is RACE
+    first = "setp.ne.u32 %p3, %r2, 0; @%p3 bra OUT;"
+    assert verdict_of(ROUND_OF_ALL.format(first), two_warps).kind is FREE
+
+
+PARTLY_KNOWN = """
+    mov.u32 %r9, 0;
+    setp.eq.u32 %p1, {0}, 0; @%p1 bra MEET;
+    shfl.sync.bfly.b32 %r9|%p2, %r1, 1, 31, -1;
+MEET:
+    setp.ne.u32 %p3, %r9, 0; @%p3 bra OUT;
+    st.shared.u32 [%r3], %r2;
+OUT:
+"""
+
+
+def test_a_race_takes_the_path_whose_values_it_knows() -> None:
+    assert verdict_of(PARTLY_KNOWN.format("%r1")).kind is RACE
+    always = PARTLY_KNOWN.format("%r1").replace("@%p1 bra MEET;", "")
+    assert verdict_of(always).kind is NOT_JUDGED

@@ -23,10 +23,12 @@ from fencewright.checker.verdicts.model import (
     Overlap,
     Region,
     ThreadPair,
+    Together,
 )
 from fencewright.checker.verdicts.order.claims import Claim
 from fencewright.checker.verdicts.order.guards import (
     Guard,
+    after,
     fence_after_barriers,
     fence_between,
     follows,
@@ -140,7 +142,9 @@ def _seen(
     kernel: Kernel, read: Access, thread: int, write: Access, writer: int
 ) -> tuple[Constraint, ...]:
     """The constraints under which a read returns another thread's write."""
-    constraints: list[Constraint] = [*executed(kernel, write, writer)]
+    is_itself = Together(thread, writer, None)
+    too_late = Not(AllOf((is_itself, _not_before(kernel, read, thread, write, writer))))
+    constraints: list[Constraint] = [*executed(kernel, write, writer), too_late]
     if write.place.root == read.place.root:
         constraints.append(Overlap(read, thread, write, writer))
     value, result = write.value, read.result
@@ -148,6 +152,17 @@ def _seen(
         if value.bits == result.bits and write.size == read.size:
             constraints.append(Compare("eq", value, writer, result, thread))
     return tuple(constraints)
+
+
+def _not_before(
+    kernel: Kernel, read: Access, thread: int, write: Access, writer: int
+) -> Constraint:
+    """A thread's write comes after its own read, or is of the same execution of one update."""
+    later = after(kernel, read.instruction, thread, write.instruction, writer)
+    if read.instruction != write.instruction:
+        return later
+    iterations = [loop.iteration for loop in kernel.loops_of(read.instruction)]
+    return AnyOf((later, AllOf(tuple(Compare("eq", i, thread, i, writer) for i in iterations))))
 
 
 def lemma_of(
