@@ -31,7 +31,7 @@ from fencewright.checker.verdicts.model import (
     Overlap,
     Relation,
 )
-from fencewright.checker.verdicts.solver import Launch
+from fencewright.checker.verdicts.solver import Launch, rooms
 from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
 
 _MOST_THREADS = 1024
@@ -252,6 +252,10 @@ def _size_name(value: Value) -> str | None:
 def _sizes(kernel: Kernel, launch: Launch) -> Mapping[str, int]:
     """The most that sizes are, as far as that is known, by the names of their indices."""
     sizes = {f"%tid.{d}": kernel.most_threads for d in "xyz"}
+    for room in rooms(kernel, launch):
+        for d, times in zip("xyz", room.times, strict=True):
+            most = room.most // times + 1 if times else sizes[f"%tid.{d}"]
+            sizes[f"%tid.{d}"] = min(sizes[f"%tid.{d}"], most)
     for kind, own in (("tid", launch.block or kernel.required), ("ctaid", launch.grid)):
         if own is not None:
             sizes |= {f"%{kind}.{d}": size for d, size in zip("xyz", own, strict=True)}

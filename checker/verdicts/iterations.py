@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from fencewright.checker.verdicts.expressions import (
     WIDE,
     Expressions,
+    factors_of,
     is_data,
+    is_small,
     leaves,
     number_of,
 )
@@ -96,9 +98,39 @@ def _went_on(kernel: Kernel, loop: Loop) -> Iterator[Literal]:
             continue  # Of an inner loop in the iteration before, which is another number now.
         value = e.substituted(literal.value, {loop.iteration: before})
         yield Literal(value, literal.polarity, literal.branch)
+        unwrapped = _unwrapped(e, Literal(value, literal.polarity, literal.branch), loop)
+        if unwrapped is not None:
+            yield unwrapped
         bound = _below(e, literal, loop)
         if bound is not None:
             yield bound
+
+
+def _unwrapped(e: Expressions, literal: Literal, loop: Loop) -> Literal | None:
+    """Of ``i < bound`` in every iteration so far, where ``i`` grows from 0 or more: the same
+    without a wrap, as no iteration before has come to the bound."""
+    value = literal.value
+    if not isinstance(value, Apply) or value.operation not in ("slt", "ult"):
+        return None
+    low, high = value.arguments if literal.polarity else reversed(value.arguments)
+    below, above = e.linear(low), e.linear(high)
+    terms = dict(below.terms)
+    for part, times in above.terms:
+        terms[part] = terms.get(part, 0) - times
+    growing = [part for part, times in terms.items() if times and loop.iteration in leaves((part,))]
+    if not growing or any(terms[part] < 0 for part in growing):
+        return None
+    if not all(
+        times <= 0 or all(map(_is_counted, factors_of(part))) for part, times in terms.items()
+    ):
+        return None  # A negative number would be a large one.
+    form = LinearForm(below.constant - above.constant, tuple(terms.items()))
+    limit = e.constant(0 if literal.polarity else 1, WIDE)
+    return Literal(e.apply("slt", (value_of_form(e, form), limit), 1), True, literal.branch)
+
+
+def _is_counted(value: Value) -> bool:
+    return is_small(value) and isinstance(value, Apply) and is_small(value.arguments[0])
 
 
 def _below(e: Expressions, literal: Literal, loop: Loop) -> Literal | None:

@@ -67,6 +67,7 @@ from fencewright.checker.verdicts.solver import (
     BitVectors,
     Budget,
     Launch,
+    rooms,
     z3_module,
 )
 from fencewright.lowering.code.value import Apply, Iteration, Param, Result, Thread, Value
@@ -79,6 +80,7 @@ _OF_ALL = (
 )
 _OF_CTA = ("%ctaid", "%nctaid", "%clusterid", "%cluster")
 """Names of indices and sizes that tell CTAs apart."""
+_OF_ONE_VALUE = "several threads that write one value: they leave that value, yet it is a race"
 _OF_VALUES = "threads whose values differ: each writes this place"
 _MOST_PAIRS = 20_000
 _MOST_STEPS = 400_000_000
@@ -328,9 +330,6 @@ class _Judge:
                 continue
             if self._is_apart(first, second, relation):
                 continue
-            if _write_equal_values(first, second, relation):
-                self.assumptions.add(Assumption.EQUAL_VALUES)
-                continue
             if not self._judge_relation(first, second, relation, is_strong=is_strong):
                 return
 
@@ -420,6 +419,8 @@ class _Judge:
     def _assume_dimensions(self) -> None:
         if not self.kernel.specials >= {"%tid.x", "%tid.y", "%tid.z"}:
             self._assume_sizes(Assumption.ONE_DIMENSION, self.launch.block or self.kernel.required)
+        if rooms(self.kernel, self.launch):
+            self.assumptions.add(Assumption.ROOM)
 
     def _judge_relation(
         self, first: Access, second: Access, relation: Relation, *, is_strong: bool = False
@@ -534,7 +535,8 @@ class _Judge:
         unknowns."""
         block, grid = self.launch.block or self.kernel.required, self.launch.grid
         for threads in self.blocks if block is None else (block,):
-            yield Launch(threads, grid or (2, 1, 1))
+            if all(room.holds(threads) for room in rooms(self.kernel, self.launch)):
+                yield Launch(threads, grid or (2, 1, 1))
 
     def _reduced(self, first: Access, second: Access, relation: Relation) -> tuple[Access, Access]:
         """Two accesses without the terms of their places that both threads have alike."""
@@ -739,6 +741,8 @@ class _Judge:
         is_again = first.number == second.number and first.instruction == second.instruction
         if not condition and is_again and is_free and self._may_be_one_value(first):
             condition = _OF_VALUES
+        if not condition and _write_equal_values(first, second, relation):
+            condition = _OF_ONE_VALUE
         if condition:
             self.launches.append((conflict, condition))
             return True

@@ -6,7 +6,7 @@ Efficient SMT Solver".
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import gcd, prod
@@ -20,9 +20,10 @@ from fencewright.checker.verdicts.enumeration import (
     Solution,
     Tries,
 )
-from fencewright.checker.verdicts.expressions import WIDE, is_variable
+from fencewright.checker.verdicts.expressions import WIDE, is_variable, leaves
 from fencewright.checker.verdicts.model import (
     Access,
+    Agent,
     AllOf,
     Answer,
     AnyOf,
@@ -78,6 +79,52 @@ def z3_module() -> Any:
         return importlib.import_module("z3")
     except ImportError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The threads that a variable has room for: the sum of the largest index of each dimension, so
+    many ``times``, is at most ``most``."""
+
+    times: tuple[int, int, int]
+    most: int
+
+    def holds(self, block: tuple[int, int, int]) -> bool:
+        """True of a CTA of these sizes."""
+        return sum(t * (n - 1) for t, n in zip(self.times, block, strict=True)) <= self.most
+
+
+def rooms(kernel: Kernel, launch: Launch) -> tuple[Room, ...]:
+    """The room of the variables that all threads of a CTA index, where its sizes are not known."""
+    if launch.block is not None or kernel.required is not None:
+        return ()
+    return kernel.remembered("rooms", lambda: tuple(_rooms(kernel)))
+
+
+def _rooms(kernel: Kernel) -> Iterator[Room]:
+    found: dict[Room, None] = {}
+    for access in kernel.accesses:
+        form, size = access.place.offset, access.place.root.size
+        if form is None or size is None or access.size is None or access.agent is not Agent.THREAD:
+            continue
+        own = leaves(literal.value for literal in access.conditions)
+        is_of_all = all(
+            isinstance(leaf, Param | Iteration)
+            or (isinstance(leaf, Const) and not str(leaf.constant).startswith("%lane"))
+            for leaf in own
+        )
+        indices = {_index(value): times for value, times in form.terms}
+        is_counted = all(times > 0 and _is_narrow(value) for value, times in form.terms)
+        times = tuple(indices.get(f"%tid.{d}", 0) for d in "xyz")
+        most = size - access.size - form.constant
+        if is_of_all and is_counted and any(times) and max(times) < 1 << 20 and 0 <= most < 1 << 20:
+            found.setdefault(Room((times[0], times[1], times[2]), most))
+    yield from found
+
+
+def _index(value: Value) -> str:
+    inner = value.arguments[0] if isinstance(value, Apply) and value.operation == "zext" else value
+    return inner.name if isinstance(inner, Thread) else ""
 
 
 class Budget:
@@ -232,7 +279,8 @@ class BitVectors:
     def _is_within(self, sizes: Sizes) -> bool:
         """True of a launch with no more CTAs and threads than may be."""
         most = _MOST_AT_ONCE if self.most is None else self.most
-        return prod(sizes.grid) <= most[0] and prod(sizes.block) <= most[1]
+        has_room = all(room.holds(sizes.block) for room in rooms(self.kernel, self.launch))
+        return has_room and prod(sizes.grid) <= most[0] and prod(sizes.block) <= most[1]
 
     def _small(self) -> "BitVectors | None":
         """A solver for a small launch; None where the sizes of a CTA are known."""
@@ -273,6 +321,10 @@ class BitVectors:
             product = size if product is None else product * size
         if product is not None:
             yield z3.ULE(product, self.most_threads)
+        for room in rooms(self.kernel, self.launch):
+            of = dict(zip("xyz", room.times, strict=True))
+            last = [(self._named(f"%ntid.{d}", 0) - 1) * times for d, times in of.items() if times]
+            yield z3.ULE(sum(last), room.most)
         product = None
         for d in self.dimensions("nctaid"):
             size = self._named(f"%nctaid.{d}", 0)

@@ -425,10 +425,10 @@ def test_one_lane_of_a_warp_is_elected():
     assert verdict_of(elected, Launch(block=(64, 1, 1))).kind is RACE
 
 
-def test_equal_values_are_an_assumption():
+def test_equal_values_are_a_race_that_says_so():
     verdict = verdict_of("bar.sync 0; st.shared.u32 [s], 1;")
-    assert verdict.kind is FREE
-    assert Assumption.EQUAL_VALUES in verdict.assumptions
+    assert verdict.kind is LAUNCH
+    assert "write one value" in verdict.condition
     assert verdict_of("bar.sync 0; st.shared.u32 [s], %r2;").kind is RACE
 
 
@@ -609,3 +609,39 @@ def test_a_race_takes_the_path_whose_values_it_knows() -> None:
     assert verdict_of(PARTLY_KNOWN.format("%r1")).kind is RACE
     always = PARTLY_KNOWN.format("%r1").replace("@%p1 bra MEET;", "")
     assert verdict_of(always).kind is NOT_JUDGED
+
+
+COUNTED = """
+    mov.u32 %r9, %ctaid.x; mul.lo.u32 %r10, %r9, {0}; mov.u32 %r8, %r2;
+L:  add.u32 %r11, %r8, %r10; mul.wide.u32 %rd3, %r11, 4; add.u64 %rd4, %rd1, %rd3;
+    st.global.u32 [%rd4], %r8;
+    add.u32 %r8, %r8, 256; setp.lt.s32 %p1, %r8, 2064; @%p1 bra L;
+"""
+
+
+@pytest.mark.parametrize(("width", "kind"), [("2064", FREE), ("2060", RACE)])
+def test_a_loop_that_is_bounded_has_not_come_round_again(width: str, kind: VerdictKind):
+    assert verdict_of(COUNTED.format(width), Launch((256, 1, 1), (2, 1, 1))).kind is kind
+
+
+TILE_ROWS = """
+    mov.u32 %r8, %tid.y; shl.b32 %r9, %r8, 6; shl.b32 %r10, %r2, 2;
+    add.u32 %r11, %r9, %r10; mov.u32 %r12, tile; add.u32 %r13, %r12, %r11;
+    shl.b32 %r20, %r2, 6; shl.b32 %r21, %r8, 2; add.u32 %r20, %r20, %r21; add.u32 %r20, %r20, %r12;
+    .shared .align 4 .b8 tile[1024];
+    {0}
+    mov.u32 %r14, %ctaid.x; shl.b32 %r15, %r14, 4; add.u32 %r15, %r15, %r2;
+    mov.u32 %r16, %ctaid.y; shl.b32 %r17, %r16, 4; add.u32 %r17, %r17, %r8;
+    mad.lo.u32 %r18, %r17, %r1, %r15;
+    mul.wide.u32 %rd3, %r18, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r2;
+"""
+
+
+def test_a_tile_that_all_threads_index_says_the_shape_of_a_block() -> None:
+    transposed = "st.shared.u32 [%r13], %r2; bar.sync 0; ld.shared.u32 %r22, [%r20];"
+    verdict = verdict_of(TILE_ROWS.format(transposed))
+    assert verdict.kind is FREE
+    assert Assumption.ROOM in verdict.assumptions
+    assert verdict_of(TILE_ROWS.format("")).kind is LAUNCH
+    of_some = f"setp.lt.u32 %p1, %r2, 4; {transposed}".replace("st.sh", "@%p1 st.sh")
+    assert verdict_of(TILE_ROWS.format(of_some.replace("ld.sh", "@%p1 ld.sh"))).kind is not FREE
