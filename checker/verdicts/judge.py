@@ -330,6 +330,10 @@ class _Judge:
                 continue
             if self._is_apart(first, second, relation):
                 continue
+            is_shared = first.place.root.region is Region.SHARED
+            if is_shared and _write_equal_values(first, second, relation):
+                self.assumptions.add(Assumption.EQUAL_VALUES)
+                continue
             if not self._judge_relation(first, second, relation, is_strong=is_strong):
                 return
 

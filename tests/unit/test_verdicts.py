@@ -425,8 +425,11 @@ def test_one_lane_of_a_warp_is_elected():
     assert verdict_of(elected, Launch(block=(64, 1, 1))).kind is RACE
 
 
-def test_equal_values_are_a_race_that_says_so():
+def test_equal_values_are_an_assumption_or_a_race_that_says_so():
     verdict = verdict_of("bar.sync 0; st.shared.u32 [s], 1;")
+    assert verdict.kind is FREE
+    assert Assumption.EQUAL_VALUES in verdict.assumptions
+    verdict = verdict_of("bar.sync 0; st.global.u32 [%rd1], 1;", Launch((64, 1, 1), (1, 1, 1)))
     assert verdict.kind is LAUNCH
     assert "write one value" in verdict.condition
     assert verdict_of("bar.sync 0; st.shared.u32 [s], %r2;").kind is RACE
