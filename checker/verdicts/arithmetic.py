@@ -194,7 +194,14 @@ def _digits(terms: _Terms, bounds: Sequence["_Bound"], *, is_one_cta: bool) -> l
     index."""
     digits: list[_Digit] = []
     rest = dict(terms)
-    for bound in bounds if not is_one_cta else ():
+    for bound in bounds:
+        if is_one_cta and any(_index_of(value) for value, _ in bound.terms):
+            continue  # Of threads of one CTA the index itself is a digit.
+        if len(bound.terms) == 1:
+            ((value, count),) = bound.terms
+            if rest.get(value, 0) > 0:
+                digits.append(_Digit("", rest.pop(value), (), -(-bound.below // count)))
+            continue
         times = min((rest.get(value, 0) // count for value, count in bound.terms), default=0)
         if times > 0 and all(rest.get(value) == times * count for value, count in bound.terms):
             for value, _ in bound.terms:

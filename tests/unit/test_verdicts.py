@@ -648,3 +648,17 @@ def test_a_tile_that_all_threads_index_says_the_shape_of_a_block() -> None:
     assert verdict_of(TILE_ROWS.format("")).kind is LAUNCH
     of_some = f"setp.lt.u32 %p1, %r2, 4; {transposed}".replace("st.sh", "@%p1 st.sh")
     assert verdict_of(TILE_ROWS.format(of_some.replace("ld.sh", "@%p1 ld.sh"))).kind is not FREE
+
+
+UNROLLED = """
+    mov.u32 %r9, 0; mul.wide.u32 %rd3, %r2, {0}; add.u64 %rd4, %rd1, %rd3;
+L:  st.global.u32 [%rd4], 1; st.global.u32 [%rd4+4], %r2;
+    add.u64 %rd4, %rd4, 8; add.u32 %r9, %r9, 2; setp.ne.u32 %p1, %r9, 16; @%p1 bra L;
+"""
+
+
+def test_an_unrolled_loop_stays_in_its_thread_s_part() -> None:
+    one_cta = Launch(grid=(1, 1, 1))
+    verdict = verdict_of(UNROLLED.format(64), one_cta)
+    assert (verdict.kind, verdict.by) == (FREE, ("arithmetic",))
+    assert verdict_of(UNROLLED.format(60), one_cta).kind is RACE

@@ -45,6 +45,7 @@ from fencewright.tools.dev.pages.memory_page import memory_page
 from fencewright.tools.dev.pages.museum_page import page as museum_page
 from fencewright.tools.dev.pages.patterns_page import patterns_page
 from fencewright.tools.dev.pages.stride_table import hierarchy_page
+from fencewright.tools.dev.pages.verdicts_page import verdicts_page
 from fencewright.tools.reports.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
@@ -332,6 +333,7 @@ PAGES = {
     "reference/memory.md": memory_page,
     "reference/effects.md": effects_page,
     "reference/rules.md": _rules_page,
+    "reference/verdicts.md": verdicts_page,
     "hierarchy.md": hierarchy_page,
     "cdna-machine.md": cdna_machine_page,
     "museum.md": museum_page,
