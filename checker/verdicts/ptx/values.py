@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from fencewright.checker.verdicts.expressions import variable_named
+from fencewright.checker.verdicts.expressions import leaves, number_of, variable_named
 from fencewright.checker.verdicts.ptx.operations import compared, value_of
 from fencewright.checker.verdicts.register_values import RegisterValues
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
-from fencewright.lowering.code.value import Value
+from fencewright.lowering.code.value import Opaque, Value
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
     OperandRole,
@@ -23,6 +23,12 @@ _CTA_WIDE = (
     "%cluster_ctarank %cluster_nctarank %gridid %dynamic_smem_size %total_smem_size"
 ).split()
 _WARP = 32
+_HALVES = ("%envreg1", "%envreg2")
+_OF_GRID = "cooperative grid"
+"""The registers with the address of a cooperative grid's memory, and that as a parameter.
+
+Source: CUDA 13, cooperative_groups/details/driver_abi.h; PTX ISA, %envreg<32>.
+"""
 
 
 class Registers(RegisterValues):
@@ -151,7 +157,18 @@ class Registers(RegisterValues):
         # A constant has the width of the operation, which takes the low bits of 64.
         arguments = [self._operand(each.number, text, 64) for text in sources]
         bits = self._bits(targets[0])
+        if statement.operation == "bfi" and self._is_of_grid(arguments):
+            yield targets[0], self.table.param(_OF_GRID, bits)
+            return
         yield targets[0], value_of(self.expressions, statement, arguments, bits)
+
+    def _is_of_grid(self, arguments: Sequence[Value]) -> bool:
+        """True of the halves of the address where a cooperative grid counts its barriers."""
+        high, low, *place = arguments
+        parts = [leaf for each in (high, low) for leaf in leaves((each,))]
+        named = [f"special {each}" for each in _HALVES]
+        is_address = [each.name for each in parts if isinstance(each, Opaque)] == named
+        return is_address and [number_of(each) for each in place] == [32, 32]
 
     def _returned(self, each: PtxInstruction, register: str) -> Value:
         statement = each.statement
