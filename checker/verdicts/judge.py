@@ -330,12 +330,19 @@ class _Judge:
                 continue
             if self._is_apart(first, second, relation):
                 continue
-            is_shared = first.place.root.region is Region.SHARED
-            if is_shared and _write_equal_values(first, second, relation):
-                self.assumptions.add(Assumption.EQUAL_VALUES)
-                continue
-            if not self._judge_relation(first, second, relation, is_strong=is_strong):
+            if _write_equal_values(first, second, relation):
+                self._judge_equal(first, second, relation)
+            elif not self._judge_relation(first, second, relation, is_strong=is_strong):
                 return
+
+    def _judge_equal(self, first: Access, second: Access, relation: Relation) -> None:
+        """Judge writes of one value: those that are not known to race leave it, whoever is last."""
+        obstacles = len(self.obstacles)
+        if first.place.root.region is Region.SHARED or not self._judge_relation(
+            first, second, relation
+        ):
+            del self.obstacles[obstacles:]
+            self.assumptions.add(Assumption.EQUAL_VALUES)
 
     def _may_be_payload(self, first: Access, second: Access) -> bool:
         """True of strong accesses that bits of a cache make so, and that decide nothing.
