@@ -5,17 +5,19 @@ digits have: the step of each index is the step of the one before, times its siz
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import gcd
 
+from fencewright.checker.verdicts.enumeration import by_thread
 from fencewright.checker.verdicts.expressions import (
     WIDE,
     Expressions,
     factors_of,
     leaves,
     number_of,
+    trailing_zeros,
 )
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
@@ -29,10 +31,12 @@ from fencewright.checker.verdicts.model import (
     LinearForm,
     Literal,
     Overlap,
+    Region,
     Relation,
 )
 from fencewright.checker.verdicts.solver import Launch, rooms
-from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
+from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Result, Thread, Value
+from fencewright.lowering.vocabulary import Scope
 
 _MOST_THREADS = 1024
 
@@ -42,43 +46,126 @@ def are_apart(
 ) -> bool:
     """True where two accesses of two threads in a relation have no byte in common, for all
     launches."""
+    if first.place.root != second.place.root or first.place.rank is not second.place.rank:
+        return False
+    return _differ(kernel, ((first, second),), relation, launch)
+
+
+def are_rows_apart(
+    kernel: Kernel, rows: Sequence[Overlap], relation: Relation, launch: Launch
+) -> bool:
+    """``are_apart`` of two accesses of an array with rows: of the overlaps of its indices."""
+    return _differ(kernel, [(each.left, each.right) for each in rows], relation, launch)
+
+
+def _differ(
+    kernel: Kernel, parts: Sequence[tuple[Access, Access]], relation: Relation, launch: Launch
+) -> bool:
+    """True where parts of places, which overlap all or none, do not for two threads in a
+    relation."""
+    is_one_cta = relation in (Relation.WARP, Relation.CTA)
+    kind = "tid" if is_one_cta else "ctaid"
+    wanted = {f"%{kind}.{d}" for d in dimensions(kernel, kind)}
+    for first, second in parts:
+        names = _alike_names(kernel, first, second, launch, is_one_cta=is_one_cta)
+        if names is None:
+            return True
+        wanted -= names
+    return not wanted
+
+
+def _alike_names(
+    kernel: Kernel, first: Access, second: Access, launch: Launch, *, is_one_cta: bool
+) -> frozenset[str] | None:
+    """The indices that two accesses have alike where they overlap, of those that arithmetic tells;
+    None where they do not overlap."""
     a, b = first.place.offset, second.place.offset
     if a is None or b is None or first.size is None or second.size is None:
-        return False
-    if first.place.root != second.place.root:
-        return False
-    if first.place.rank is not second.place.rank:
-        return False
-    is_one_cta = relation in (Relation.WARP, Relation.CTA)
+        return frozenset()
     own, other = _split(a, is_one_cta), _split(b, is_one_cta)
-    if own[0] != other[0]:
-        return False
     distance = a.constant - b.constant
-    if not own[1] and not other[1]:
-        return not -first.size < distance < second.size
+    if own[0] == other[0] and not own[1] and not other[1]:
+        return frozenset() if -first.size < distance < second.size else None
     digits = _digits(own[1], _bounds(kernel, first), is_one_cta=is_one_cta)
-    if digits is None or digits != _digits(
-        other[1], _bounds(kernel, second), is_one_cta=is_one_cta
+    if (
+        own[0] != other[0]
+        or digits is None
+        or digits != _digits(other[1], _bounds(kernel, second), is_one_cta=is_one_cta)
     ):
-        return False
-    kind = "tid" if is_one_cta else "ctaid"
-    if not {f"%{kind}.{d}" for d in dimensions(kernel, kind)} <= {each.name for each in digits}:
-        return False
+        return _names_in_round(kernel, first, second, launch, is_one_cta=is_one_cta)
     step = _step_of_chain(digits, _sizes(kernel, launch))
     if step is None:
-        return False
+        return frozenset()
+    names = frozenset(each.name for each in digits)
     if distance == 0:
-        return step >= max(first.size, second.size)
+        return names if step >= max(first.size, second.size) else frozenset()
     if any(each.times % step for each in digits):
-        return False
-    # Places of other digits are a multiple of the step apart; equal digits are of one thread.
+        return frozenset()
+    # Places of other digits are a multiple of the step apart.
     least = (-first.size - distance) // step
     most = (second.size - distance) // step
-    return most - least < _MOST_MULTIPLES and not any(
+    overlaps = most - least >= _MOST_MULTIPLES or any(
         -first.size < times * step + distance < second.size
         for times in range(least, most + 2)
         if times
     )
+    return frozenset() if overlaps else names
+
+
+def _names_in_round(
+    kernel: Kernel, first: Access, second: Access, launch: Launch, *, is_one_cta: bool
+) -> frozenset[str]:
+    """``_alike_names`` where threads take all places of a round, one each, and then the next round.
+
+    Places of two threads differ by less than a round, and by whole rounds by what is left out.
+    """
+    kinds = ("tid",) if is_one_cta else ("tid", "ctaid")
+    indices = {f"%{kind}.{d}" for kind in kinds for d in dimensions(kernel, kind)}
+    sizes = Counter(each.replace("%", "%n") for each in indices)
+    e = Expressions(kernel.table)
+    a, b = first.place.offset, second.place.offset
+    if a is None or b is None or first.size is None or second.size is None:
+        return frozenset()
+    rounds: list[int] = []
+    own, other = _in_round(e, a, sizes, rounds), _in_round(e, b, sizes, rounds)
+    if own is None or own != other:
+        return frozenset()
+    digits = _digits(_split(own, is_one_cta)[1], (), is_one_cta=is_one_cta)
+    if digits is None or {each.name for each in digits} != indices:
+        return frozenset()
+    step = _step_of_chain(digits, _sizes(kernel, launch))
+    if step is None or step < max(first.size, second.size):
+        return frozenset()
+    # All digits together take the places of one round, which is the step times all sizes.
+    top = digits[-1]
+    is_whole = Counter((*top.sizes, top.name.replace("%", "%n"))) == sizes
+    if not is_whole or any(each.times != step for each in digits):
+        return frozenset()
+    return frozenset() if any(times % step for times in rounds) else frozenset(indices)
+
+
+def _in_round(
+    e: Expressions, form: LinearForm, sizes: Counter[str], rounds: list[int]
+) -> LinearForm | None:
+    """A sum without the multiples of some sizes' product, whose factors are added to ``rounds``;
+    None if arms of a choice differ then."""
+    constant, terms = form.constant, dict[Value, int]()
+    for value, times in form.terms:
+        arm: LinearForm | None = LinearForm(0, ((value, 1),))
+        if isinstance(value, Apply) and value.operation == "ite":
+            own: list[int] = []
+            arm, *others = (_in_round(e, e.linear(x), sizes, own) for x in value.arguments[1:])
+            if arm is None or others != [arm]:
+                return None
+            rounds += (times * by for by in own)
+        elif Counter(filter(None, map(_size_name, factors_of(value)))) >= sizes:
+            rounds.append(times)
+            continue
+        constant += times * arm.constant
+        for part, by in arm.terms:
+            terms[part] = terms.get(part, 0) + times * by
+    left = ((value, times) for value, times in terms.items() if times)
+    return LinearForm(constant, tuple(sorted(left, key=lambda term: term[0].number)))
 
 
 def dimensions(kernel: Kernel, kind: str) -> str:
@@ -163,6 +250,103 @@ def _is_length(value: Value) -> bool:
 
 def _part(access: Access, form: LinearForm, size: int | None) -> Access:
     return replace(access, size=size, place=replace(access.place, offset=form))
+
+
+def alike_threads(kernel: Kernel, access: Access) -> Relation | None:
+    """The threads (WARP, CTA) that write equal values by a plain write, in no loop, of a value that
+    they have reduced together; None if they may differ.
+
+    Its places are the same or apart: multiples of its size.
+    """
+    form, size = access.place.offset, access.size
+    values = access.parts or (() if access.value is None else (access.value,))
+    if access.reads or form is None or size is None or not values:
+        return None
+    if kernel.loops_of(access.instruction):
+        return None
+    if any((times << trailing_zeros(part)) % size for part, times in form.terms):
+        return None
+    if all(is_alike(value, is_one_cta=True) for value in values):
+        return None
+    alike = _EVERY
+    for value in values:
+        alike &= _alike_bits(kernel, value)
+    if alike == _EVERY:
+        return Relation.CTA
+    return Relation.WARP if alike & kernel.lanes - 1 == kernel.lanes - 1 else None
+
+
+_EVERY = _MOST_THREADS - 1
+"""The bits of a thread's number in its CTA; the low ones are those of its lane."""
+
+
+def _alike_bits(kernel: Kernel, value: Value) -> int:
+    """The bits of a thread's number that a value does not depend on.
+
+    A function that commutes, of a lane's value and that of the lane whose number differs in a bit,
+    is one for both of these lanes. What is loaded, in no loop, from one place of shared memory is
+    one value: barriers alone order the kernel's conflicts, and none is between two threads' loads.
+    """
+    if isinstance(value, Const | Param):
+        return _EVERY
+    if (exchange := kernel.exchanges.get(value)) is not None:
+        return _alike_bits(kernel, exchange[0])
+    if not isinstance(value, Apply | Result):
+        return 0
+    make = _of_arguments if isinstance(value, Apply) else _of_load
+    return kernel.remembered(("alike bits", value), lambda: make(kernel, value))
+
+
+def _of_load(kernel: Kernel, value: Value) -> int:
+    assert isinstance(value, Result)
+    access, *others = kernel.accesses_at.get(value.instruction, ()) or (None,)
+    if access is None or others or access.is_strong or access.writes:
+        return 0
+    if access.place.offset is None or kernel.loops_of(value.instruction):
+        return 0
+    if access.place.root.region is not Region.SHARED or not _has_barriers_alone(kernel):
+        return 0
+    return _common(kernel, (part for part, _ in access.place.offset.terms))
+
+
+def _has_barriers_alone(kernel: Kernel) -> bool:
+    """True of a kernel without flags, mbarriers, and barriers of some of its warps or blocks."""
+    levels = (Scope.WORKGROUP, Scope.WAVEFRONT)
+    return (
+        not kernel.mbarriers
+        and not any(each.is_strong for each in kernel.accesses)
+        and all(each.level in levels and not (each.name or each.count) for each in kernel.barriers)
+    )
+
+
+def _of_arguments(kernel: Kernel, value: Value) -> int:
+    assert isinstance(value, Apply)
+    own = _common(kernel, value.arguments) | _tried_bits(kernel, value)
+    if value.operation in kernel.commutative and len(value.arguments) == 2:
+        for one, other in (value.arguments, value.arguments[::-1]):
+            if (exchange := kernel.exchanges.get(other)) is not None and exchange[0] is one:
+                own |= exchange[1]
+    return own
+
+
+def _common(kernel: Kernel, values: Iterable[Value]) -> int:
+    own = _EVERY
+    for each in values:
+        own &= _alike_bits(kernel, each)
+    return own
+
+
+def _tried_bits(kernel: Kernel, value: Value) -> int:
+    """``_alike_bits`` of a function of the thread's number alone, computed for every number."""
+    if kernel.specials & {"%tid.y", "%tid.z"}:
+        return 0
+    results = by_thread(value, _MOST_THREADS)
+    if results is None:
+        return 0
+    bits = (1 << n for n in range(_EVERY.bit_length()))
+    return sum(
+        bit for bit in bits if all(results[n] == results[n ^ bit] for n in range(_MOST_THREADS))
+    )
 
 
 _Terms = frozenset[tuple[Value, int]]

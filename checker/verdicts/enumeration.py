@@ -547,6 +547,28 @@ OPERATIONS: Mapping[str, Callable[[int, int, int], int]] = {
 }
 
 
+def by_thread(value: Value, count: int) -> list[int] | None:
+    """The numbers that a function of ``%tid.x`` alone has in the first ``count`` threads; None of
+    any other value."""
+    order, found = _order((value,)), list[int]()
+    for thread in range(count):
+        numbers: dict[Value, int] = {}
+        for each in order:
+            if isinstance(each, Apply):
+                try:
+                    numbers[each] = applied(each, numbers)
+                except _Unsupported:
+                    return None
+            elif isinstance(each, Const) and isinstance(each.constant, int):
+                numbers[each] = each.constant & _mask(each.bits or 32)
+            elif isinstance(each, Thread) and each.name == "%tid.x":
+                numbers[each] = thread
+            else:
+                return None
+        found.append(numbers[value])
+    return found
+
+
 def applied(value: Apply, values: Mapping[Value, int]) -> int:
     """The result of an operation on numbers, an unsigned one of its width."""
     operation, arguments, bits = value.operation, value.arguments, value.bits or 32

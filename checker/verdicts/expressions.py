@@ -530,6 +530,8 @@ def trailing_zeros(value: Value) -> int:
     own = value.arguments
     if value.operation == "shl" and (by := number_of(own[1])) is not None:
         return by + trailing_zeros(own[0])
+    if value.operation in ("lshr", "ashr") and (by := number_of(own[1])) is not None:
+        return max(trailing_zeros(own[0]) - by, 0)
     if value.operation in ("zext", "sext", "trunc"):
         return trailing_zeros(own[0])
     if value.operation == "mul":

@@ -13,7 +13,13 @@ from heapq import merge
 from itertools import chain, islice
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
-from fencewright.checker.verdicts.arithmetic import are_apart, in_rows, is_alike
+from fencewright.checker.verdicts.arithmetic import (
+    alike_threads,
+    are_apart,
+    are_rows_apart,
+    in_rows,
+    is_alike,
+)
 from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.checker.verdicts.contents import (
     Contents,
@@ -330,7 +336,11 @@ class _Judge:
                 continue
             if self._is_apart(first, second, relation):
                 continue
-            if _write_equal_values(first, second, relation):
+            alike = alike_threads(self.kernel, first) if first is second else None
+            if alike is not None and relation in (Relation.WARP, alike):
+                self.assumptions.add(Assumption.EQUAL_VALUES)
+                self._assume_dimensions()
+            elif _write_equal_values(first, second, relation):
                 self._judge_equal(first, second, relation)
             elif not self._judge_relation(first, second, relation, is_strong=is_strong):
                 return
@@ -416,6 +426,10 @@ class _Judge:
         if relation is Relation.THREAD:
             return False
         apart = are_apart(self.kernel, first, second, relation, self.launch)
+        rows = None if apart else in_rows(self.kernel, first, second)
+        if rows is not None and are_rows_apart(self.kernel, rows, relation, self.launch):
+            self.assumptions.add(Assumption.ROWS)
+            apart = True
         if apart:
             self.rules.add("arithmetic")
             self.assumptions.add(Assumption.NO_WRAP)
@@ -459,9 +473,11 @@ class _Judge:
             iterations = [loop.iteration for loop in self.kernel.loops_of(first.instruction)]
             again = AnyOf(tuple(Not(Compare("eq", i, 0, i, 1)) for i in iterations))
             constraints = (*constraints, again)
-        solver = self._solver(relation)
+        alike = alike_threads(self.kernel, first) if first is second else None
+        is_of_warps = relation is Relation.CTA and alike is not None
+        solver = self._solver(relation, splits_warps=is_of_warps)
         pair = ThreadPair(relation, constraints, solver)
-        key = (_shape(first), _shape(second), relation, is_again)
+        key = (_shape(first), _shape(second), relation, is_again or is_of_warps)
         answer = self.answers.get(key)
         if answer is None:
             answer = self.answers[key] = solver.satisfiable(constraints)
@@ -470,6 +486,8 @@ class _Judge:
             self.assumptions.add(Assumption.ROWS)
         if relation is Relation.GRID:
             self._assume_sizes(Assumption.GRID_SIZE, self.launch.grid)
+        if is_of_warps:
+            self.assumptions.add(Assumption.EQUAL_VALUES)
         if answer is Answer.UNSATISFIABLE:
             self.rules.add("solver")
             return True
@@ -572,13 +590,15 @@ class _Judge:
         relation: Relation,
         most: tuple[int, int] | None = None,
         launch: Launch | None = None,
+        *,
+        splits_warps: bool = False,
     ) -> BitVectors:
         return BitVectors(
             self.kernel,
             relation,
             launch or self.launch,
             self.budget,
-            splits_warps=self.has_warp_barriers or self.kernel.is_lock_step,
+            splits_warps=splits_warps or self.has_warp_barriers or self.kernel.is_lock_step,
             most=most,
         )
 

@@ -122,14 +122,15 @@ ASYNCHRONOUS = frozenset({Agent.TRANSACTION, Agent.GROUP, Agent.PRODUCT, Agent.T
 class Access:
     """One access of an instruction, whose number in the function is ``instruction``.
 
-    ``size`` in bytes; None: not known. ``number``: of the access in the kernel. ``value``: what it
-    writes; ``result``: what it reads, as conditions name it. ``mbarrier``: the one that its
-    completion is counted at. ``is_coherent``: not ``ld.global.nc`` and the like. ``update``: the
-    word of an atomic read-modify-write, ``add`` or ``cas``, with ``compared`` of a ``cas``.
-    ``conditions``: under which it is executed. ``obstacle``: why it is not known what it accesses;
-    ``least``: bytes from its place on that it accesses in any case. ``is_done``: the instruction is
-    the wait after which a copy is done, instead of its issue. ``queue``: what counts it until
-    others of its CTA find it done; "" where a barrier is enough.
+    ``size`` in bytes; None: not known. ``number``: of the access in the kernel. ``value``: what
+    it writes, ``parts`` of a vector; ``result``: what it reads, as conditions name it.
+    ``mbarrier``: the one that its completion is counted at. ``is_coherent``: not
+    ``ld.global.nc`` and the like. ``update``: the word of an atomic read-modify-write, ``add``
+    or ``cas``, with ``compared`` of a ``cas``. ``conditions``: under which it is executed.
+    ``obstacle``: why it is not known what it accesses; ``least``: bytes from its place on that
+    it accesses in any case. ``is_done``: the instruction is the wait after which a copy is
+    done, instead of its issue. ``queue``: what counts it until others of its CTA find it done;
+    "" where a barrier is enough.
     """
 
     number: int
@@ -149,6 +150,7 @@ class Access:
     proxy: Proxy = Proxy.GENERIC
     mbarrier: Place | None = None
     value: Value | None = None
+    parts: tuple[Value, ...] = ()
     result: Value | None = None
     update: str = ""
     compared: Value | None = None
@@ -618,11 +620,14 @@ class Kernel:
     that the text reads, ``%tid.x``, ``%nctaid.y``. ``ends``: what the end of a thread does to a
     copy's source in shared memory, as accesses that are none of the thread's. ``lanes`` of a warp;
     with ``is_lock_step`` they execute one instruction after another together, so that their own
-    accesses are in its order. ``most_threads`` of a CTA. ``ordered_queues``: those whose copies of
-    one warp are performed in the order of their issue. ``handing`` and ``meeting`` make the lemmas
-    of a vendor other than NVIDIA: of a flag's accesses, and of a barrier between two accesses
-    (``VendorLemma``); ``halves`` finds its halves of protocols, also of a kernel with obstacles, as
-    the function of that name has it.
+    accesses are in its order. ``most_threads`` of a CTA. ``exchanges``: of a value that each
+    lane of a whole warp, in no loop, has from the lane whose number differs in one bit, the
+    value there, and the bit. ``commutative``: operations whose two values may change places.
+    ``ordered_queues``: those whose copies of one warp are performed in the order of their
+    issue. ``handing`` and ``meeting`` make the lemmas of a vendor other than NVIDIA: of a
+    flag's accesses, and of a barrier between two accesses (``VendorLemma``); ``halves`` finds
+    its halves of protocols, also of a kernel with obstacles, as the function of that name has
+    it.
     """
 
     name: str
@@ -654,6 +659,10 @@ class Kernel:
     lanes: int = 32
     is_lock_step: bool = False
     most_threads: int = 1024
+    exchanges: Mapping[Value, tuple[Value, int]] = field(
+        default_factory=dict[Value, tuple[Value, int]]
+    )
+    commutative: frozenset[str] = frozenset()
     ordered_queues: frozenset[str] = frozenset()
     handing: Callable[..., Any] | None = field(default=None, compare=False)
     meeting: Callable[..., Any] | None = field(default=None, compare=False)

@@ -1,5 +1,7 @@
 """Verdicts without a launch: small kernels, each beside twins that lack one thing."""
 
+from typing import Any
+
 import pytest
 
 from fencewright.checker.findings.finding import VerdictKind
@@ -435,6 +437,91 @@ def test_equal_values_are_an_assumption_or_a_race_that_says_so():
     assert verdict_of("bar.sync 0; st.shared.u32 [s], %r2;").kind is RACE
 
 
+_SUM = """
+    .reg .f32 %f<4>; .reg .f64 %d<4>;
+    and.b32 %r10, %r2, 992; shr.u32 %r10, %r10, 3; add.u32 %r11, %r3, %r10; {head}
+    mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd1, %rd3; ld.global.b32 %r9, [%rd4];
+    {steps} {place} {tail}
+"""
+_STEP = """shfl.sync.bfly.b32 %r8, %r9, {bit}, {segment}, {lanes};
+    mov.b32 %f1, %r9; mov.b32 %f2, %r8; {operation}.f32 %f3, %f1, %f2; mov.b32 %r9, %f3;
+"""
+
+
+def reduction(
+    *, bits: tuple[int, ...] = (16, 8, 4, 2, 1), segment: int = 31, lanes: int = -1,
+    operation: str = "add", head: str = "", place: str = "", tail: str = "",
+) -> str:  # fmt: skip
+    """Lanes of each warp add up words in a butterfly, and all write the sum to the warp's word."""
+    step = {"segment": segment, "lanes": lanes, "operation": operation}
+    return _SUM.format(
+        steps="".join(_STEP.format(bit=bit, **step) for bit in bits), head=head, tail=tail,
+        place=place or "st.shared.u32 [%r11], %r9;",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", ["add", "max", "mul"])
+def test_lanes_that_have_reduced_together_write_one_value(operation: str) -> None:
+    verdict = verdict_of(reduction(operation=operation))
+    assert verdict.kind is FREE
+    assert Assumption.EQUAL_VALUES in verdict.assumptions
+    assert verdict_of(reduction(bits=(1, 4, 2, 16, 8), operation=operation)).kind is FREE
+
+
+_OF_CTA = """
+    bar.sync 0; and.b32 %r13, %r2, {mask}; shl.b32 %r13, %r13, 2; add.u32 %r14, %r3, %r13;
+    {load} %r9, [%r14]; {between} shfl.sync.bfly.b32 %r8, %r9, 1, 31, -1; add.u32 %r9, %r8, %r9;
+    bar.sync 0; st.shared.v2.u32 [s+512], {{%r9, {second}}};
+"""
+
+
+def of_cta(mask: int = 1, load: str = "ld.shared.u32", second: str = "%r9", more: str = "") -> str:
+    """The sums of two warps are added up by all lanes, which all write the total."""
+    return reduction(tail=_OF_CTA.format(mask=mask, load=load, second=second, between=more))
+
+
+def test_threads_of_a_cta_that_have_reduced_together_write_one_value() -> None:
+    verdict = verdict_of(of_cta())
+    assert verdict.kind is FREE
+    assert Assumption.EQUAL_VALUES in verdict.assumptions
+    assert verdict_of(of_cta(second="7")).kind is FREE
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        of_cta(mask=3),
+        of_cta(mask=32),
+        of_cta(load="ld.volatile.shared.u32"),
+        of_cta(second="%r2"),
+        # Lanes may come to the load before or after a write that a flag orders.
+        of_cta(more="atom.add.release.gpu.global.u32 %r20, [%rd2], 1;"),
+    ],
+)
+def test_threads_of_a_cta_that_have_not_may_write_others(body: str) -> None:
+    assert verdict_of(body).kind is not FREE
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"bits": (16, 8, 4, 2)},
+        {"bits": (16, 8, 4, 2, 3)},
+        {"segment": 0x101F},
+        {"lanes": 0xFFFF},
+        {"operation": "sub"},
+        # In a loop lanes may write other rounds.
+        {"head": "L:", "tail": "setp.ne.f32 %p1, %f3, 0f00000000; @%p1 bra L;"},
+        # Words of lanes overlap in part.
+        {"place": "mad.lo.u32 %r12, %r2, 2, %r3; st.shared.u32 [%r12], %r9;"},
+        # All warps write one word.
+        {"place": "st.shared.u32 [s], %r9;"},
+    ],
+)
+def test_lanes_that_have_not_reduced_together_may_write_others(given: dict[str, Any]) -> None:
+    assert verdict_of(reduction(**given)).kind is not FREE
+
+
 def test_who_waits_for_a_flag_is_not_alone():
     """No thread and no CTA is asked for its index, and yet there is another one."""
     body = """
@@ -662,3 +749,43 @@ def test_an_unrolled_loop_stays_in_its_thread_s_part() -> None:
     verdict = verdict_of(UNROLLED.format(64), one_cta)
     assert (verdict.kind, verdict.by) == (FREE, ("arithmetic",))
     assert verdict_of(UNROLLED.format(60), one_cta).kind is RACE
+
+
+_PLANE = """
+    mov.u32 %r8, %ctaid.x; mov.u32 %r9, %ntid.x; mad.lo.u32 %r10, %r8, %r9, %r2;
+    mov.u32 %r11, %tid.y; mov.u32 %r12, %ntid.y; mov.u32 %r13, %ctaid.y; {row}
+    setp.ge.u32 %p1, %r10, %r1; @%p1 bra OUT;
+    mad.lo.u32 %r15, %r14, %r1, %r10; mul.wide.u32 %rd3, %r15, 4; add.u64 %rd4, %rd1, %rd3;
+    st.global.u32 [%rd4], %r2;
+OUT:
+"""
+
+
+def test_threads_of_a_plane_have_elements_of_their_own() -> None:
+    verdict = verdict_of(_PLANE.format(row="mad.lo.u32 %r14, %r13, %r12, %r11;"))
+    assert verdict.kind is FREE
+    assert verdict.by == ("arithmetic",)
+    assert Assumption.ROWS in verdict.assumptions
+    for row in ("mov.u32 %r14, %r11;", "mov.u32 %r14, %r13;"):
+        assert verdict_of(_PLANE.format(row=row)).kind is not FREE
+
+
+_TWO_ROUNDS = """
+    mov.u32 %r8, %ctaid.x; mov.u32 %r9, %ntid.x; mov.u32 %r10, %nctaid.x;
+    mad.lo.u32 %r11, %r8, %r9, %r2; mul.lo.u32 %r12, %r9, %r10; {stride}
+L:  setp.ge.u32 %p1, %r11, %r1; @%p1 bra OUT;
+    mul.wide.u32 %rd3, %r11, {step}; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r11;
+    add.u32 %r13, %r11, %r12;
+    mul.wide.u32 %rd5, %r13, {step}; add.u64 %rd6, %rd1, %rd5; st.global.u32 [%rd6], %r13;
+    add.u32 %r11, %r13, %r12; bra L;
+OUT:
+"""
+
+
+def test_threads_have_places_of_their_own_in_every_round() -> None:
+    """A loop that a compiler has unrolled twice."""
+    verdict = verdict_of(_TWO_ROUNDS.format(stride="", step=4))
+    assert verdict.kind is FREE
+    assert verdict.by == ("arithmetic",)
+    assert verdict_of(_TWO_ROUNDS.format(stride="mov.u32 %r12, %r9;", step=4)).kind is not FREE
+    assert verdict_of(_TWO_ROUNDS.format(stride="", step=2)).kind is not FREE

@@ -60,6 +60,10 @@ _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 _OWN = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
 _POINTER_BITS = 64
 _MOST_THREADS = 1024
+_LANES, _LANE_BITS = 32, (1, 2, 4, 8, 16)
+_COMMUTATIVE = frozenset("add mul and or xor min max umin umax smin smax".split())
+"""Operations, of PTX and of expressions, whose two values may change places. Of floats a NaN is one
+constant, but of f64 the NaN of an operand. Source: PTX ISA, 9.7.3."""
 _ELSEWHERE = frozenset("tex tld4 suld sust sured".split())
 _SPECIAL = re.compile(r"%(?:tid|ntid|ctaid|nctaid|clusterid|cluster_ctaid)\.[xyz]|%cluster_ctarank")
 _DYNAMIC = "dynamic shared memory"
@@ -182,6 +186,19 @@ class _Filler:
                 if (own := tuple(self.expressions.literals(value, True, edge[0])))
             },
             recurrences=registers.recurrences(),
+            exchanges={
+                value: found
+                for each in instructions
+                if (found := self._exchange(each)) is not None
+                for value in (registers.result(each, each.statement.defines[0]),)
+            },
+            commutative=_COMMUTATIVE
+            | {
+                each.statement.opcode.name
+                for each in instructions
+                if each.statement.operation in _COMMUTATIVE
+                if each.statement.opcode.type != "f64"
+            },
             assumes=frozenset(
                 [Assumption.TABLES] * bool(self.tables)
                 + [
@@ -202,6 +219,22 @@ class _Filler:
                 sorted(self._obstacles(instructions, accesses), key=lambda each: each.line)
             ),
         )
+
+    def _exchange(self, each: PtxInstruction) -> tuple[Value, int] | None:
+        """The value that all lanes of a warp exchange by a bit of their number, and the bit.
+
+        Source: PTX ISA, shfl.sync: mode bfly, one segment (31), all lanes (-1).
+        """
+        statement = each.statement
+        if statement.operation != "shfl" or "bfly" not in statement.opcode.modifiers:
+            return None
+        if statement.guard or self.registers.around.get(self.registers.block_of[each.number]):
+            return None
+        _, source, *others = statement.operands
+        bit, *rest = (number_of(self.registers.operand(each, text, 32)) for text in others)
+        if rest != [_LANES - 1, (1 << _LANES) - 1] or bit not in _LANE_BITS:
+            return None
+        return self.registers.operand(each, source, 32), bit
 
     # Conditions
 
@@ -337,6 +370,14 @@ class _Filler:
         if access.writes and statement.kind in ACCESSES and sources:
             value = self._sized(each, sources[1 if is_cas and len(sources) > 1 else 0], size)
             compared = self._sized(each, sources[0], size) if is_cas else None
+        parts: tuple[Value, ...] = ()
+        if statement.kind is Kind.STORE and not sources:
+            parts = tuple(
+                self.registers.operand(each, name, opcode.width)
+                for role, operand in statement.with_roles()
+                if role is OperandRole.USE and operand.startswith("{")
+                for name in operand.strip("{} ").split(",")
+            )
         result = None
         if access.reads and statement.kind in ACCESSES and len(statement.defines) == 1:
             result = self.registers.result(each, statement.defines[0])
@@ -360,6 +401,7 @@ class _Filler:
             proxy=access.proxy,
             mbarrier=self._signalled(each, signal) if signal else None,
             value=value,
+            parts=parts,
             result=result,
             update=(opcode.update or "update") if is_update else "",
             compared=compared,
