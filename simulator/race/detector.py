@@ -56,7 +56,7 @@ class State:
 
     __slots__ = (
         "bulk_reads", "bulk_writes", "clock", "copies", "fences", "heard", "home", "inits", "known",
-        "links", "pending", "published_inits", "released", "seen_sc",
+        "links", "pending", "published_inits", "released", "seen_sc", "turns",
     )  # fmt: skip
 
     def __init__(self, home: Home):
@@ -71,6 +71,7 @@ class State:
         self.copies = self.bulk_writes = self.bulk_reads = 0
         self.inits: dict[int, int] = {}
         self.heard: dict[int, int] = {}
+        self.turns: dict[int, int] = {}
 
     def hears(self, agent: int, clock: int) -> None:
         """Learn the events of an agent; they are in ``known`` from the next release on."""
@@ -103,13 +104,17 @@ class ClusterMeeting:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One side of a finding: a thread or an agent, its action, and its place."""
+    """One side of a finding: a thread or an agent, its action, and its place.
+
+    ``turn``: of a weak write that may be executed more than once, the number of this time.
+    """
 
     thread: int
     clock: int
     site: int
     writes: bool
     level: int = -1
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,7 @@ class Detector(Observer):
         self.machine, self.sites = machine, machine.sites
         self.executed = machine.executed
         self.read_only_sites = {each.number for each in machine.sites if each.reads_only}
+        self.repeated = {each.number for each in machine.sites if each.repeats}
         self.count = len(machine.threads)
         self.clocks = Clocks(len(machine.blocks[0].threads))
         self.races: dict[tuple[object, ...], Race] = {}
@@ -417,7 +423,10 @@ class Detector(Observer):
         self, kind: Fault, memory: Allocation, at: int, size: int, shadow: Shadow, word: int,
         second: Access, same: bool = False,
     ) -> None:  # fmt: skip
-        first = Access(shadow.writer[word] - 1, shadow.written[word], shadow.write_site[word], True)
+        first = Access(
+            shadow.writer[word] - 1, shadow.written[word], shadow.write_site[word], True,
+            turn=shadow.turn[word],
+        )  # fmt: skip
         self._race(kind, memory, at, size, first, second, same)
 
     def _race(
@@ -431,8 +440,8 @@ class Detector(Observer):
             return
         if same and first.site == second.site:
             one, two = (self.machine.threads[each.thread] for each in (first, second))
-            if one.warp is two.warp:
-                # Lanes of one instruction that write one value, as reductions do.
+            if one.warp is two.warp and first.turn == two.order.turns.get(second.site, 0):
+                # Lanes that write one value at once, as reductions do.
                 return
         link = self._nearly(first, second)
         self.races[key] = Race(kind, memory, at, size, first, second, same, link)
@@ -468,6 +477,9 @@ class Detector(Observer):
             return
         state: State = thread.order
         who = thread.number
+        turn = 0
+        if site in self.repeated:
+            turn = state.turns[site] = state.turns.get(site, 0) + 1
         if size == shadow.grain and not shadow.messages and not shadow.read_only:
             # Most writes: of one word that nobody else has touched since this thread knew of it.
             word = at // size
@@ -481,14 +493,15 @@ class Detector(Observer):
             ):  # fmt: skip
                 self.accesses += 1
                 shadow.writer[word], shadow.written[word] = who + 1, state.clock
-                shadow.write_site[word], shadow.reader[word] = site, 0
+                shadow.write_site[word], shadow.turn[word] = site, turn
+                shadow.reader[word] = 0
                 return
         same = (memory.get(at, size) == value) is True
-        self._check_write(state, shadow, memory, at, size, site, who, state.clock, same)
+        self._check_write(state, shadow, memory, at, size, site, who, state.clock, same, turn=turn)
 
     def _check_write(
         self, state: State, shadow: Shadow, memory: Allocation, at: int, size: int, site: int,
-        who: int, clock: int, same: bool, proxied: bool = False,
+        who: int, clock: int, same: bool, proxied: bool = False, turn: int = 0,
     ) -> None:  # fmt: skip
         """Check a weak write by a thread, or by an agent that it has started, and keep it."""
         grain = shadow.grain
@@ -513,7 +526,7 @@ class Detector(Observer):
                     shadow, memory, word, at, size, Access(who, clock, site, True)
                 )
             shadow.writer[word], shadow.written[word] = who + 1, clock
-            shadow.write_site[word] = site
+            shadow.write_site[word], shadow.turn[word] = site, turn
             if shadow.reader[word]:
                 shadow.reader[word] = 0
                 shadow.many.pop(word, None)

@@ -17,14 +17,14 @@ Strong = tuple[int, int, int, int, int]
 class Shadow:
     """The shadow of an allocation; threads are stored plus one, so that zero is none.
 
-    ``writer``, ``written`` and ``write_site`` are of the last weak write. ``strong``: by word, the
+    ``writer``, ``written``, ``write_site`` and ``turn`` are of the last weak write. ``strong``: by word, the
     strong accesses that no weak write has followed, by thread and whether they write.
     ``summaries``: the least level of those, their place and size if all have one, else -1.
     """
 
     __slots__ = (
         "grain", "many", "messages", "read", "read_only", "read_site", "reader", "size", "strong",
-        "summaries", "write_site", "writer", "written",
+        "summaries", "turn", "write_site", "writer", "written",
     )  # fmt: skip
 
     def __init__(self, memory: Allocation):
@@ -36,13 +36,13 @@ class Shadow:
         self.read_only: dict[int, tuple[int, int]] = {}
         self.messages: dict[tuple[int, int], Message] = {}
         count = memory.size // 4 + 1
-        self.writer, self.written, self.write_site = (_numbers(count) for _ in range(3))
+        self.writer, self.written, self.write_site, self.turn = (_numbers(count) for _ in range(4))
         self.reader, self.read, self.read_site = (_numbers(count) for _ in range(3))
 
     def refine(self) -> None:
         """Go on with a shadow for each byte."""
         count = self.size + 4
-        for name in ("writer", "written", "write_site", "reader", "read", "read_site"):
+        for name in ("writer", "written", "write_site", "turn", "reader", "read", "read_site"):
             old, new = getattr(self, name), _numbers(count)
             for word in range(self.size // 4 + 1):
                 if old[word]:

@@ -147,6 +147,12 @@ class _Rounds:
     def __init__(self, function: PtxFunction):
         self.function = function
         self.graph: Graph[int] = graph_of(function.blocks)
+        self.repeated = {
+            block.number
+            for block in function.blocks
+            if block.number in self.graph.reachable_after((block.number,))
+        }
+        """The blocks of loops."""
         self.after = {
             block.number: self._after(block.number)
             for block in function.blocks
@@ -176,9 +182,9 @@ class _Rounds:
 
 def site_of(
     instruction: PtxInstruction, number: int, function: PtxFunction, files: Mapping[int, str],
-    after: frozenset[int] = frozenset(),
+    after: frozenset[int] = frozenset(), repeats: bool = False,
 ) -> Site:  # fmt: skip
-    """An instruction as observers see it; ``after``: of a barrier, as of ``Site``."""
+    """An instruction as observers see it; ``after`` and ``repeats``: as of ``Site``."""
     statement, source = instruction.statement, instruction.source
     opcode = statement.opcode
     strong = statement.is_strong and statement.scope is not None
@@ -197,6 +203,7 @@ def site_of(
         is_sc=statement.ordering is Ordering.SEQ_CST,
         reads_only=statement.operation == "ld nc",
         after=after,
+        repeats=repeats,
     )  # fmt: skip
 
 
@@ -294,7 +301,8 @@ class _Function:
         site = len(self.sites)
         is_barrier = self.is_kernel and instruction.statement.kind is Kind.BARRIER
         after = self.rounds.after[block.number] if is_barrier else frozenset[int]()
-        self.sites.append(site_of(instruction, site, self.function, self.files, after))
+        repeats = not self.is_kernel or block.number in self.rounds.repeated
+        self.sites.append(site_of(instruction, site, self.function, self.files, after, repeats))
         pad = " " * depth
         statement = instruction.statement
         start = len(self.lines)

@@ -16,6 +16,7 @@ class Site:
     ``level``: how far it reaches, 0 block, 1 cluster, 2 device or system; -1 of a weak access.
     ``reads_only``: through the read-only path. ``place``: where it was written. ``after``: of a
     barrier, the blocks that a lane reaches past it or round it, and from which it never comes back.
+    ``repeats``: a lane may execute it more than once.
     """
 
     number: int
@@ -29,6 +30,7 @@ class Site:
     is_sc: bool = False
     reads_only: bool = False
     after: frozenset[int] = frozenset()
+    repeats: bool = False
 
     @property
     def name(self) -> str:

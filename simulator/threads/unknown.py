@@ -6,8 +6,11 @@ from fencewright.simulator.semantics.tensors import NotExecuted as NotExecuted
 from fencewright.simulator.semantics.tensors import OutOfBounds as OutOfBounds
 
 
-class UnknownUsed(TypeError):
-    """A value that is not known at a place that needs a number."""
+class UnknownUsed(Exception):
+    """A value that is not known at a place that needs a number.
+
+    No ``TypeError``: a memoryview that converts the value would report another one in its place.
+    """
 
     def __init__(self, value: "Unknown"):
         super().__init__(f"depends on the result of {value.origin}")

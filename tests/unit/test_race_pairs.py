@@ -333,6 +333,25 @@ def test_a_partial_warp_is_a_warning() -> None:
     assert found.judgement is Judgement.NO_RACE
 
 
+@pytest.mark.parametrize(
+    ("step", "word"), [("0", Judgement.NO_RACE), ("4", Judgement.EQUAL_VALUES)]
+)
+def test_equal_values_in_other_rounds_are_a_race(step: str, word: Judgement) -> None:
+    """Lanes of a warp that write one place at once do so in one instruction, in a loop as well."""
+    body = f"""
+    mul.wide.u32 %rd6, %r1, {step};
+    add.s64 %rd6, %rd6, %rd1;
+    mov.u32 %r3, 0;
+NEXT:
+    st.global.u32 [%rd6], 7;
+    add.s64 %rd6, %rd6, 4;
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p1, %r3, 4;
+    @%p1 bra NEXT;
+    ret;"""
+    assert verdict(body, "1, 2").judgement is word
+
+
 def test_findings_of_one_line_are_of_one_cause_each() -> None:
     """All of a macro stands in one line of the source: there the lines of the PTX tell them apart."""
     body = (
