@@ -23,6 +23,7 @@ from fencewright.simulator.race.messages import (
 from fencewright.simulator.race.rules import FENCES, Fault, FenceRule
 from fencewright.simulator.race.shadow import MANY, Shadow, Strong
 from fencewright.simulator.threads.machine import Machine
+from fencewright.simulator.threads.matrices import WARPGROUP
 from fencewright.simulator.threads.memory import Allocation
 from fencewright.simulator.threads.observer import Observer, Site
 from fencewright.simulator.threads.state import Block, Mbarrier, Thread
@@ -148,7 +149,6 @@ class Detector(Observer):
         self.clocks = Clocks(len(machine.blocks[0].threads))
         self.races: dict[tuple[object, ...], Race] = {}
         self.agents: dict[int, str] = {}
-        self.async_agents: set[int] = set()
         self.owners: dict[int, int] = {}
         self.init_sites: dict[int, int] = {}
         self.sc_fences: dict[tuple[int, int], ScFence] = {}
@@ -158,6 +158,7 @@ class Detector(Observer):
         self.left_phase: dict[int, int] = {}
         self.remotes: dict[tuple[int, int], tuple[int, int, int, int]] = {}
         self.exits: dict[int, Knowledge] = {}
+        self.matrices: dict[tuple[int, int], int] = {}
         self.unwritten: dict[int, tuple[Thread, Allocation, int]] = {}
         self.accesses = 0
         # True where a value that was read has ordered something: in another order it may not.
@@ -168,13 +169,11 @@ class Detector(Observer):
         block = thread.block
         thread.order = State(Home(thread.number, block.number, block.cluster.number))
 
-    def agent(self, name: str, thread: int, is_async: bool) -> int:
+    def agent(self, name: str, thread: int) -> int:
         """A new agent that carries out a thread's request."""
         number = self.count + len(self.agents)
         self.agents[number] = name
         self.owners[number] = thread
-        if is_async:
-            self.async_agents.add(number)
         return number
 
     # Order
@@ -772,8 +771,8 @@ class Detector(Observer):
         order: MbarrierState | None = mbarrier.order
         if order is None:
             place = mbarrier.memory.place(mbarrier.at)
-            agent = self.agent(f"a bulk copy on {place}", thread.number, True)
-            init = self.agent(f"mbarrier.init of {place}", thread.number, False)
+            agent = self.agent(f"a bulk copy on {place}", thread.number)
+            init = self.agent(f"mbarrier.init of {place}", thread.number)
             order = mbarrier.order = MbarrierState(agent, init)
         elif order.inits and not self.sees(state, order.init_agent, order.inits):
             self._unseen_init(thread, mbarrier, order, site)
@@ -846,7 +845,7 @@ class Detector(Observer):
         self.executed[site] = True
         state: State = thread.order
         if not state.copies:
-            state.copies = self.agent("a cp.async", thread.number, False)
+            state.copies = self.agent("a cp.async", thread.number)
         self._copied(state, source, at, target, to, size, taken, site, state.copies, state.copies,
                      thread.copy_group + 1, False)  # fmt: skip
 
@@ -899,8 +898,8 @@ class Detector(Observer):
             clock = mbarrier.phase + 1
         else:
             if not state.bulk_writes:
-                state.bulk_writes = self.agent("a bulk copy", thread.number, True)
-                state.bulk_reads = self.agent("a bulk copy", thread.number, True)
+                state.bulk_writes = self.agent("a bulk copy", thread.number)
+                state.bulk_reads = self.agent("a bulk copy", thread.number)
             reader, writer = state.bulk_reads, state.bulk_writes
             clock = thread.bulk_group + 1
         self._copied(
@@ -916,6 +915,26 @@ class Detector(Observer):
         state.hears(state.bulk_reads, group + 1)
         if not reads_only:
             state.hears(state.bulk_writes, group + 1)
+
+    # Matrices
+
+    def operand(self, thread: Thread, memory: Allocation, at: int, size: int, site: int) -> None:
+        """A read through the async proxy by the warpgroup, which waits for all of it at once."""
+        self.executed[site] = True
+        agent = self._matrices_of(thread)
+        clock, shadow = thread.matrix_group + 1, self._shadow(memory, 4)
+        if shadow is not None:
+            self._check_read(thread.order, shadow, memory, at, size, site, agent, clock, True)
+
+    def _matrices_of(self, thread: Thread) -> int:
+        place = thread.block.number, thread.index // WARPGROUP
+        if place not in self.matrices:
+            self.matrices[place] = self.agent("a wgmma", thread.number)
+        return self.matrices[place]
+
+    def matrix_wait(self, thread: Thread, group: int) -> None:
+        """wgmma.wait_group."""
+        thread.order.hears(self._matrices_of(thread), group + 1)
 
     # Clusters
 

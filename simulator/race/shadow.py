@@ -17,8 +17,8 @@ Strong = tuple[int, int, int, int, int]
 class Shadow:
     """The shadow of an allocation; threads are stored plus one, so that zero is none.
 
-    ``writer``, ``written``, ``write_site`` and ``turn`` are of the last weak write. ``strong``: by word, the
-    strong accesses that no weak write has followed, by thread and whether they write.
+    ``writer``, ``written``, ``write_site``, ``turn``: of the last weak write. ``strong``: by word,
+    the strong accesses that no weak write has followed, by thread and whether they write.
     ``summaries``: the least level of those, their place and size if all have one, else -1.
     """
 

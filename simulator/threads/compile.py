@@ -19,6 +19,7 @@ from fencewright.simulator.threads import lanes
 from fencewright.simulator.threads.declarations import Declarations
 from fencewright.simulator.threads.emit import Emitter
 from fencewright.simulator.threads.machine import Machine
+from fencewright.simulator.threads.matrices import share
 from fencewright.simulator.threads.memory import SIZES, Allocation
 from fencewright.simulator.threads.observer import Site
 from fencewright.simulator.threads.operands import Operands, spelt
@@ -73,6 +74,7 @@ class Program:
             "ThreadEnd": ThreadEnd,
             "Trapped": Trapped,
             "UPDATES": self.updates,
+            "share": share,
             "UnknownUsed": UnknownUsed,
         }
         exec(self.code, names)

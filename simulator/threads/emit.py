@@ -25,6 +25,7 @@ from fencewright.simulator.semantics.operands import elements, offsets_of
 from fencewright.simulator.semantics.python import function, needs_values, written
 from fencewright.simulator.semantics.tensors import ELEMENTS, OTHER_BOXES
 from fencewright.simulator.semantics.term import Term, constant, operand
+from fencewright.simulator.threads.matrices import shape_of, wmma_lines
 from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SIZES
 from fencewright.simulator.threads.operands import Operands, python_name, spelt
 from fencewright.simulator.threads.unknown import NotExecuted
@@ -302,6 +303,53 @@ class Emitter:
         yield f"got = yield Meeting({kind!r}, 0xFFFFFFFF, ({', '.join(given)},), {site})"
         yield f"if T.lane < {8 * len(given)}:"
         yield from (f" st4{space}(T, at + {4 * word}, got[{word}], {site})" for word in range(4))
+
+    def _wmma(self, statement: Statement, site: int) -> Lines:
+        """wmma.load and wmma.store: each element is one lane's, and its value is not known."""
+        opcode, operands = statement.opcode, list(statement.operands)
+        size, space = opcode.width // 8, self._space(opcode)
+        if size not in SIZES:
+            raise NotExecuted(f"{opcode.name} is not executed")
+        lines, length = wmma_lines(opcode)
+        address = next(each for each in operands if each.startswith("["))
+        pitch = self.operands.value(operands[2], "u32") if len(operands) > 2 else str(length)
+        yield f"at = {self.operands.address(address)}"
+        yield (
+            f"for place in share({lines}, {length}, ({pitch}) * {size}, {size}, "
+            "T.lane + M.is_late):"
+        )
+        if opcode.kind is Kind.STORE:
+            yield f" st{size}{space}(T, at + place, M.unknown({site}), {site})"
+            return
+        yield f" ld{size}{space}(T, at + place, {site})"
+        for each in statement.defines:
+            yield self._assign(each, f"M.unknown({site})")
+
+    def _wgmma(self, statement: Statement, site: int) -> Lines:
+        """wgmma.mma_async: the operands that descriptors name are read; results are not known."""
+        opcode, (_, *given) = statement.opcode, statement.operands
+        m, n, _ = shape_of(opcode)
+        descriptors = [
+            (each, extent)
+            for each, extent in zip(given[:2], (m, n), strict=True)
+            if self.operands.width(each) == 64
+        ]
+        if "sp" in opcode.words or not descriptors:
+            yield from self._unknown(statement, site)
+            return
+        # Immediates at the end: of 16 bits one for each descriptor, after the signs of both.
+        transposed = given[5 : 5 + len(descriptors)] or ["0"] * len(descriptors)
+        for (each, extent), flag in zip(descriptors, transposed, strict=True):
+            value = self.operands.value(each, "b64")
+            yield f"M.operand(T, {value}, {extent}, {flag != '0'}, {site})"
+        for each in statement.defines:
+            yield self._assign(each, f"M.unknown({site})")
+
+    def _wgmma_commit(self, statement: Statement, site: int) -> Lines:
+        yield "T.matrix_group += 1"
+
+    def _wgmma_wait(self, statement: Statement, site: int) -> Lines:
+        yield f"M.matrix_wait(T, {self.operands.value(statement.operands[0], 'u32')})"
 
     def _fill(self, statement: Statement, site: int) -> Lines:
         address = self.operands.address(statement.operands[0])
@@ -602,6 +650,10 @@ _METHODS: Mapping[str, str] = {
     "_fill": "st bulk",
     "_matrix_load": "ldmatrix",
     "_matrix_store": "stmatrix",
+    "_wmma": "wmma load|wmma store",
+    "_wgmma": "wgmma mma_async|wgmma mma_async sp",
+    "_wgmma_commit": "wgmma commit_group",
+    "_wgmma_wait": "wgmma wait_group",
     "_update": "atom|red",
     "_barrier": "bar sync|bar red|bar arrive|barrier sync|barrier red|barrier arrive",
     "_warp_sync": "bar warp sync",
@@ -625,7 +677,7 @@ _METHODS: Mapping[str, str] = {
     "_tensor_field": "tensormap replace",
     "_tensor_map": "tensormap cp_fenceproxy",
     "_hint": "cp async bulk prefetch|cp async bulk prefetch tensor",
-    "_refused": "st async release|red async release|wmma store|"
+    "_refused": "st async release|red async release|"
     "sust|sured|multimem cp async bulk|multimem cp reduce async bulk|"
     "clusterlaunchcontrol try_cancel",
     "_return": "ret",

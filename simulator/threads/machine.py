@@ -11,6 +11,7 @@ from fencewright.simulator.semantics import mbarriers
 from fencewright.simulator.semantics.python import function
 from fencewright.simulator.semantics.tensors import ALIGNMENT, BYTES, RANK_BITS, field_place, map_of
 from fencewright.simulator.semantics.term import operand
+from fencewright.simulator.threads.matrices import chunks
 from fencewright.simulator.threads.memory import (
     LOCAL_WINDOW,
     OFFSET,
@@ -370,6 +371,21 @@ class Machine:
             self.observer.mbarrier_use(thread, found, site)
             self.poll(thread, address, False)
         return done
+
+    # Matrices
+
+    def operand(
+        self, thread: Thread, descriptor: Any, extent: int, is_transposed: bool, site: int
+    ) -> None:
+        """An operand of wgmma in shared memory."""
+        lane = thread.index + self.is_late
+        for place in chunks(descriptor.__index__(), extent, is_transposed, lane):
+            memory, at = self.find(thread, place | thread.rank << RANK_BITS, 16, "s", site)
+            self.observer.operand(thread, memory, at, 16, site)
+
+    def matrix_wait(self, thread: Thread, left: int) -> None:
+        """wgmma.wait_group."""
+        self.observer.matrix_wait(thread, thread.matrix_group - 1 - left)
 
     # Asynchronous copies
 

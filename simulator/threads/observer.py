@@ -135,6 +135,12 @@ class Observer:
     def bulk_wait(self, thread: Thread, group: int, reads_only: bool) -> None:
         """All bulk groups up to a number are waited for."""
 
+    def operand(self, thread: Thread, memory: Allocation, at: int, size: int, site: int) -> None:
+        """A part of an operand in shared memory is read by a wgmma, which is issued."""
+
+    def matrix_wait(self, thread: Thread, group: int) -> None:
+        """All groups of wgmma up to a number are waited for."""
+
     def leave(self, thread: Thread) -> None:
         """A thread ends."""
 

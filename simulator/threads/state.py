@@ -35,9 +35,9 @@ class Thread:
 
     __slots__ = (
         "block", "bulk_group", "copies", "copy_group",
-        "done", "generator", "index", "is_lazy", "lane", "local", "locals", "number", "order",
-        "polls", "rank", "region", "result", "shared", "stop", "stops", "tx", "ty", "tz", "vain",
-        "waits", "warp",
+        "done", "generator", "index", "is_lazy", "lane", "local", "locals", "matrix_group",
+        "number", "order", "polls", "rank", "region", "result", "shared", "stop", "stops", "tx",
+        "ty", "tz", "vain", "waits", "warp",
     )  # fmt: skip
 
     def __init__(self, number: int, index: int, block: "Block", place: Size):
@@ -57,7 +57,7 @@ class Thread:
         self.result: Any = None
         self.waits: Any = None
         self.copies: list[tuple[int, Callable[[], None]]] = []
-        self.copy_group = self.bulk_group = self.stop = 0
+        self.copy_group = self.bulk_group = self.matrix_group = self.stop = 0
         self.stops: dict[int, tuple[int, int]] = {}
 
     def advance(self) -> None:

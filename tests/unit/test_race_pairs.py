@@ -268,7 +268,10 @@ def test_a_counter_of_many_is_checked_once() -> None:
     assert kinds("red.relaxed.gpu.global.add.u32 [%rd1], 1; ret;", "4, 64") == set()
 
 
-PRODUCT = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd7, %rd8, 1, 1, 1, 0, 0;"
+PRODUCT = (
+    "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd7, %rd8, %r1, 0, "
+    "1, 1, 1, 0, 0;"
+)
 
 MULTICAST = "multimem.ld_reduce.relaxed.gpu.global.add.u32"
 
@@ -277,7 +280,7 @@ MULTICAST = "multimem.ld_reduce.relaxed.gpu.global.add.u32"
     "instruction", [PRODUCT, "foo.bar.u32 %r5, [%rd1];", f"{MULTICAST} %r5, [%rd1];"]
 )
 def test_what_may_access_memory_unseen_is_not_judged(instruction: str) -> None:
-    """The operands of a product lie in shared memory; what is not known may read and write anything."""
+    """The operands of a sparse product lie in shared memory; what is not known may read and write anything."""
     declared = ".reg .f32 %f<4>; mov.u64 %rd7, 0; mov.u64 %rd8, 0;"
     found = verdict(f"{declared} {instruction} ret;", "1, 128")
     assert str(found).startswith(f"not judged: what {instruction.partition(' ')[0]} does to memory")
