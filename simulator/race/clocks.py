@@ -87,10 +87,10 @@ class Clocks:
 
     def with_all(self, known: Knowledge, own: Iterable[tuple[int, int]]) -> Knowledge:
         """Knowledge with the clocks of threads of one or more blocks."""
-        rows = dict(known.rows)
+        rows, threads = dict(known.rows), self.threads
         changed: dict[int, list[int]] = {}
         for thread, clock in own:
-            block, index = divmod(thread, self.threads)
+            block, index = thread // threads, thread % threads
             row = changed.get(block)
             if row is None:
                 old = rows.get(block)

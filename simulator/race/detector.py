@@ -721,9 +721,8 @@ class Detector(Observer):
     def meet(self, arrived: Sequence[Thread], left: Sequence[Thread]) -> None:
         """A barrier of a block or a warp."""
         states: list[State] = [each.order for each in arrived]
-        for each in arrived:
-            if each.waits is not None:
-                self.executed[each.waits.site] = True
+        for site in {each.waits.site for each in arrived if each.waits is not None}:
+            self.executed[site] = True
         known = NOTHING
         for one in {id(each.known): each.known for each in states}.values():
             known = self.clocks.join(known, one)
@@ -732,8 +731,10 @@ class Detector(Observer):
         for each in states:
             each.clock += 1
         for each in left:
-            each.order.known = known
-            each.order.heard.clear()
+            state: State = each.order
+            state.known = known
+            if state.heard:
+                state.heard.clear()
 
     def cluster_arrive(self, thread: Thread, site: int, phase: int) -> None:
         """barrier.cluster.arrive."""

@@ -8,6 +8,7 @@ A schedule may hold one thread before one of its strong operations until nobody 
 that another one wins the lock or the ticket that it would win.
 """
 
+import gc
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -143,12 +144,24 @@ class Scheduler:
                     each.warp = warp
 
     def run(self) -> Outcome:
-        """Run to the end, or to an instruction that cannot be executed."""
-        outcome, machine = self.outcome, self.machine
+        """Run to the end, or to an instruction that cannot be executed.
+
+        Without collections of garbage: a run keeps all that it makes, so that they find nothing.
+        """
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            return self._run()
+        finally:
+            if was_on:
+                gc.enable()
+
+    def _run(self) -> Outcome:
+        outcome, machine, ready = self.outcome, self.machine, self.ready
         machine.observer.start(machine)
         while self.left:
-            if self.ready:
-                thread = self.ready.popleft()
+            if ready:
+                thread = ready.popleft()
             elif machine.late:
                 machine.late.pop(0)()
                 self.idle = 0
@@ -196,15 +209,16 @@ class Scheduler:
             self._leave(thread)
             return
         thread.result = None
-        if request is None:
+        kind = request.__class__
+        if kind is Meeting:
+            self._meet(thread, request)
+        elif kind is BarrierWait:
+            self._barrier(thread, request)
+        elif request is None:
             if not self._stop_before(thread):
                 (self.lazy if thread.is_lazy else self.ready).append(thread)
-        elif isinstance(request, BarrierWait):
-            self._barrier(thread, request)
-        elif request == 0:
+        elif kind is int:
             self._loop(thread, generator)
-        elif isinstance(request, Meeting):
-            self._meet(thread, request)
         else:
             self._cluster_wait(thread, request)
 
@@ -278,7 +292,9 @@ class Scheduler:
 
     def _barrier(self, thread: Thread, request: BarrierWait) -> None:
         block = thread.block
-        arrived = block.barriers.setdefault(request.number, [])
+        arrived = block.barriers.get(request.number)
+        if arrived is None:
+            arrived = block.barriers[request.number] = []
         arrived.append((thread, request))
         if request.waits:
             self._block(thread, request)
@@ -302,8 +318,12 @@ class Scheduler:
         self._note_partial(block, arrived)
         self.machine.observer.meet(threads, [thread for thread, _ in waiting])
         folded = [request.value for _, request in arrived if request.fold]
+        results = {
+            fold: FOLDS[fold](folded)
+            for fold in {request.fold for _, request in waiting if request.fold}
+        }
         for thread, request in waiting:
-            self._wake(thread, FOLDS[request.fold](folded) if request.fold else None)
+            self._wake(thread, results.get(request.fold))
 
     def _note_partial(self, block: Block, arrived: list[tuple[Thread, BarrierWait]]) -> None:
         """Notice warps whose lanes came to an aligned barrier in part, or to different ones."""
@@ -367,21 +387,21 @@ class Scheduler:
     # Meetings of lanes
 
     def _meet(self, thread: Thread, request: Meeting) -> None:
-        warp = thread.warp
+        warp: Warp = thread.warp
         key = (request.kind, -1 - request.site if request.present else request.mask)
-        warp.waiting.setdefault(key, []).append((thread, request))
+        arrived = warp.waiting.get(key)
+        if arrived is None:
+            arrived = warp.waiting[key] = []
+        arrived.append((thread, request))
         self._block(thread, request)
-        if not request.present:
+        if len(arrived) >= (key[1] & warp.live).bit_count():
             self._try_meeting(warp, key)
 
     def _try_meeting(self, warp: Warp, key: tuple[str, int]) -> None:
         arrived = warp.waiting.get(key)
         if not arrived or key[1] < 0:
             return
-        needed = key[1] & warp.live
-        if len(arrived) < needed.bit_count():
-            return
-        there = 0
+        needed, there = key[1] & warp.live, 0
         for thread, _ in arrived:
             there |= 1 << thread.lane
         if not needed & ~there:
