@@ -22,6 +22,7 @@ from fencewright.simulator.threads.launch import (
     is_named,
     kernel_named,
     kernels,
+    kernels_named,
     parse_launch,
 )
 
@@ -107,11 +108,11 @@ def asked_launches(module: Module, text: str, sources: Sequence[SourceLaunch]) -
         _check_pointers(kernel_named(module, launch.kernel), launch)
         yield launch
         return
-    asked = kernels(module) if text == "all" else [kernel_named(module, text)]
+    asked = kernels(module) if text == "all" else kernels_named(module, text)
     for kernel in asked:
         of_kernel = [each for each in sources if is_named(kernel.name, each.kernel)]
-        for source in of_kernel or [None]:
-            yield guess(module, kernel, source)
+        guesses = (guess(module, kernel, source) for source in of_kernel or [None])
+        yield from dict.fromkeys(guesses)
 
 
 def _check_pointers(kernel: PtxFunction, launch: Launch) -> None:

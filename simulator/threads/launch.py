@@ -430,16 +430,23 @@ def is_named(kernel: str, name: str) -> bool:
     return re.match(rf"_Z(?:N\w*?)?{len(name)}{re.escape(name)}(?!\d)", kernel) is not None
 
 
-def kernel_named(module: Module, name: str) -> PtxFunction:
-    """The kernel of a name, of C++ too. Raises ``LaunchError`` where there is none, or several."""
+def kernels_named(module: Module, name: str) -> list[PtxFunction]:
+    """The kernels of a name, of a template several. Raises ``LaunchError`` where there is none."""
     found = [each for each in kernels(module) if each.name == name]
     found = found or [each for each in kernels(module) if is_named(each.name, name)]
+    if not found:
+        names = ", ".join(each.name for each in kernels(module))
+        raise LaunchError(f"there is no kernel '{name}': there is {names or 'none'}")
+    return found
+
+
+def kernel_named(module: Module, name: str) -> PtxFunction:
+    """The kernel of a name, of C++ too. Raises ``LaunchError`` where there is none, or several."""
+    found = kernels_named(module, name)
     if len(found) == 1:
         return found[0]
-    names = ", ".join(each.name for each in found or kernels(module))
-    if found:
-        raise LaunchError(f"several kernels are called '{name}': {names}")
-    raise LaunchError(f"there is no kernel '{name}': there is {names or 'none'}")
+    names = ", ".join(each.name for each in found)
+    raise LaunchError(f"several kernels are called '{name}': {names}")
 
 
 def settled(module: Module, launch: Launch) -> tuple[PtxFunction, Launch]:

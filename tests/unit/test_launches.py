@@ -121,6 +121,14 @@ def test_a_source_says_what_it_can() -> None:
     assert launch.guessed == ("grid", "arguments")
 
 
+def test_a_launch_of_a_template_is_one_of_each_of_its_kernels() -> None:
+    both = "".join(f".visible .entry _Z1kI{each}EvT_(.param .u32 n) {{ ret; }}\n" for each in "ij")
+    of = read_module(read_ptx(HEAD + both, "k.ptx"), HEAD + both)
+    launches = sources("k<int><<<2, 96>>>(12); k<unsigned><<<2, 96>>>(12);")
+    found = asked_launches(of, "k", launches)
+    assert [each.kernel for each in found] == ["_Z1kIiEvT_", "_Z1kIjEvT_"]
+
+
 _MESSAGE = """
 ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x;
 setp.ne.u32 %p1, %r2, 0; @%p1 ret; setp.ne.u32 %p2, %r1, 0; @%p2 bra READ;

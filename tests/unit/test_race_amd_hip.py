@@ -59,6 +59,6 @@ def test_each_kernel_is_judged_right(chip: str) -> None:
 
 
 def test_a_release_of_gfx90a_does_not_wait_for_other_waves() -> None:
-    """LLVM waits for the stores of the releasing wave alone: docs/differences-from-llvm.md."""
+    """LLVM waits for the stores of the releasing wave alone: docs/reference/rules.md, cumulative."""
     (finding,) = judged("gfx90a", "message_right").errors
     assert "still be outstanding" in finding.text

@@ -66,7 +66,8 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     asked, sources = [*arguments.launch], list[SourceLaunch]()
     if arguments.launches is not None:
         listed, sources = _listed(arguments.launches)
-        asked += listed
+        # A source that is given besides says how the kernels are launched that are asked for.
+        asked += [] if asked and sources else listed
     if not sources and path != "-":
         sources = _beside(path)
     if not asked:
