@@ -149,6 +149,8 @@ class Detector(Observer):
         self.clocks = Clocks(len(machine.blocks[0].threads))
         self.races: dict[tuple[object, ...], Race] = {}
         self.agents: dict[int, str] = {}
+        # The agents of cp.async, which writes through the generic proxy, as threads do.
+        self.copiers: set[int] = set()
         self.owners: dict[int, int] = {}
         self.init_sites: dict[int, int] = {}
         self.sc_fences: dict[tuple[int, int], ScFence] = {}
@@ -404,7 +406,7 @@ class Detector(Observer):
     ) -> None:  # fmt: skip
         """Check an access against the last weak write."""
         writer, written = shadow.writer[word] - 1, shadow.written[word]
-        if writer < self.count and proxied:
+        if proxied and (writer < self.count or writer in self.copiers):
             seen = state.known.proxied
             if seen is not None and self.knows(seen, writer, written):
                 return
@@ -847,6 +849,7 @@ class Detector(Observer):
         state: State = thread.order
         if not state.copies:
             state.copies = self.agent("a cp.async", thread.number)
+            self.copiers.add(state.copies)
         self._copied(state, source, at, target, to, size, taken, site, state.copies, state.copies,
                      thread.copy_group + 1, False)  # fmt: skip
 

@@ -70,6 +70,26 @@ def test_operands_of_wgmma_are_read_through_the_async_proxy(
     assert kinds(_WGMMA.format(proxy=proxy, wait=wait), "1, 128") == found
 
 
+@pytest.mark.parametrize(
+    ("between", "found"),
+    [
+        ("fence.proxy.async; bar.sync 0;", set[str]()),
+        ("bar.sync 0;", {"proxy"}),
+        ("fence.proxy.async;", {"copy not waited for"}),
+    ],
+)
+def test_cp_async_writes_through_the_generic_proxy(between: str, found: set[str]) -> None:
+    """A wait is for the thread's own copies: the others' need a barrier besides."""
+    copy = f"""
+    cp.async.ca.shared.global [%r22], [%rd5], 4;
+    cp.async.wait_all;
+    {between}
+    bar.warp.sync 0xFFFFFFFF;"""
+    body = _WGMMA.format(proxy="", wait="wgmma.wait_group.sync.aligned 0;")
+    body = body.replace("    st.shared.u32 [%r22], %r1;\n    \n    bar.sync 0;", copy, 1)
+    assert kinds(body, "1, 128") == found
+
+
 def test_results_of_matrices_are_not_known() -> None:
     body = _WGMMA.format(proxy="fence.proxy.async;", wait="wgmma.wait_group.sync.aligned 0;")
     body = body.replace("ret;", "setp.eq.u32 %p1, %r4, 0; @%p1 ret; st.global.u32 [%rd1], 1; ret;")
