@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from fencewright.checker.findings.finding import Finding, Level, Rule, Step, VerdictKind
 from fencewright.checker.verdicts.expressions import is_data, leaves
@@ -151,7 +152,7 @@ def _causes(
             needs_barrier.append(own)
         else:
             yield own
-    yield from _gaps([own[0] for own in needs_barrier])
+    yield from _gaps([max(own, key=attrgetter("is_usual")) for own in needs_barrier])
 
 
 def _cause_of(conflict: Conflict, place_of: Callable[[int], Hashable]) -> Hashable:
@@ -196,9 +197,9 @@ def _finding(
     verdict: Verdict, cause: Sequence[Conflict], is_replayed: Callable[[Conflict], bool]
 ) -> Finding:
     shown = next(filter(is_replayed, cause), None)
-    conflict = shown or cause[0]
+    conflict = shown or max(cause, key=attrgetter("is_usual"))
     more = len({_lines(each) for each in cause}) - 1
-    message = _message(conflict, verdict.condition)
+    message = _message(conflict)
     if more:
         message += f" ({more} more {'pair' if more == 1 else 'pairs'} of lines like this)"
     others = [line for each in cause for line in _places(each)]
@@ -209,7 +210,8 @@ def _finding(
     finding = Finding(at, conflict.finding, message, Level.WARNING, about, steps=steps)
     if verdict.kind is not VerdictKind.LAUNCH and shown is not None:
         return replace(finding, lesser=Level.ERROR)
-    if verdict.kind is VerdictKind.LAUNCH or all(map(_may_write_one_value, cause)):
+    is_launch = verdict.kind is VerdictKind.LAUNCH and not any(each.is_usual for each in cause)
+    if is_launch or all(map(_may_write_one_value, cause)):
         return replace(finding, lesser=Level.NOTE)
     return finding
 
@@ -295,8 +297,8 @@ def _of_side(side: OneSide) -> Finding:
     return Finding(side.access.line, side.finding, message, level, about)
 
 
-def _message(conflict: Conflict, condition: str) -> str:
-    first, second = conflict.first, conflict.second
+def _message(conflict: Conflict) -> str:
+    first, second, condition = conflict.first, conflict.second, conflict.condition
     one, other = _threads(conflict)
     if _is_of_lifetime(conflict):
         what = _object(first.place.root, first.place.root)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from heapq import merge
 from itertools import chain, islice
+from operator import attrgetter
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.arithmetic import (
@@ -113,7 +114,7 @@ class _Judge:
         self.launch = launch
         self.budget = Budget()
         self.races: list[Conflict] = []
-        self.launches: list[tuple[Conflict, str]] = []
+        self.launches: list[Conflict] = []
         self.obstacles: list[Obstacle] = []
         self.notes: list[Note] = []
         self.rules: set[str] = set()
@@ -179,10 +180,13 @@ class _Judge:
         if self.obstacles:
             return replace(verdict, kind=VerdictKind.NOT_JUDGED)
         if self.launches:
-            conflicts = tuple(conflict for conflict, _ in self.launches)
-            condition = self.launches[0][1]
+            # The condition that a kernel most likely meets is the verdict's.
+            first = max(self.launches, key=attrgetter("is_usual"))
             return replace(
-                verdict, kind=VerdictKind.LAUNCH, conflicts=conflicts, condition=condition
+                verdict,
+                kind=VerdictKind.LAUNCH,
+                conflicts=tuple(self.launches),
+                condition=first.condition,
             )
         return verdict
 
@@ -191,7 +195,7 @@ class _Judge:
         return side.payload is not None and any(
             side.finding is each.finding
             and side.payload.instruction in (each.first.instruction, each.second.instruction)
-            for each, _ in self.launches
+            for each in self.launches
         )
 
     def _one_sided(self) -> Iterator[Obstacle]:
@@ -375,7 +379,7 @@ class _Judge:
         if sizes is not None:
             return  # It is one.
         condition = _OF_ALL[relation is Relation.GRID]
-        if any(own == condition for _, own in self.launches):
+        if any(each.condition == condition for each in self.launches):
             return
         if first is not second or first.is_strong or first.place.offset is None:
             # Each access meets itself; of those that are atomic nothing is a race.
@@ -754,7 +758,7 @@ class _Judge:
         is_free = order.strength is not Strength.BROKEN
         # Who hands something over to other CTAs is one of several, whatever it asks.
         of_all = self._condition_of_all(first, second, relation) if is_free else ""
-        if of_all and any(condition == of_all for _, condition in self.launches):
+        if of_all and any(each.condition == of_all for each in self.launches):
             return True  # Of this condition one conflict is enough.
         contents = tuple(chosen(self.kernel, self.contents, (first, second)))
         paths = (*self._paths(first, 0)[0], *self._paths(second, 1)[0])
@@ -775,7 +779,15 @@ class _Judge:
         if not condition and _write_equal_values(first, second, relation):
             condition = _OF_ONE_VALUE
         if condition:
-            self.launches.append((conflict, condition))
+            is_usual = condition == f"as {witness}" and size in self.small
+            in_shared = {each.place.root.region for each in (first, second)} == {Region.SHARED}
+            self.launches.append(
+                replace(
+                    conflict,
+                    condition=condition,
+                    is_usual=is_usual and in_shared and not is_again,
+                )
+            )
             return True
         self.races.append(conflict)
         return False

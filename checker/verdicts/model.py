@@ -506,6 +506,8 @@ class Conflict:
 
     ``missing``: the order that is broken, as a phrase. ``finding``: the rule of the registry.
     ``cause``: the line of the instruction that should order them, None where nothing does.
+    ``condition``: of the launches that have it, "" if any has; ``is_usual``: a block of 256 threads
+    or fewer is the whole condition.
     """
 
     first: Access
@@ -515,6 +517,8 @@ class Conflict:
     missing: str
     finding: Rule
     cause: int | None = None
+    condition: str = ""
+    is_usual: bool = False
 
     @property
     def threads(self) -> tuple[str, str]:

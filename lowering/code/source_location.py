@@ -100,7 +100,7 @@ def places_of(source: SourceLine | None, files: Mapping[int, str]) -> tuple[Sour
     """The places that an instruction was compiled from, the innermost first.
 
     After it the calls in whose place it is. Places without a line, and in files without a name,
-    are left out.
+    are left out; so is code of installed headers and packages that is inlined in the author's.
     """
     places: list[SourceLocation] = []
     while source is not None:
@@ -108,4 +108,9 @@ def places_of(source: SourceLine | None, files: Mapping[int, str]) -> tuple[Sour
         if file and source.line:
             places.append(SourceLocation(file, source.line, source.column))
         source = source.inlined_at
-    return tuple(places)
+    own = next((n for n, each in enumerate(places) if not _INSTALLED.search(each.file)), 0)
+    return tuple(places[own:])
+
+
+_INSTALLED = re.compile(r"^/(usr|opt)/|/site-packages/|/dist-packages/")
+"""Folders of toolkits, compilers and packages."""

@@ -15,8 +15,9 @@ _SCOPES = ("cta", "cluster", "gpu")
 class Finding:
     """One finding: its kind, its text, and its line of the file.
 
-    ``key``: the same for findings of one cause at the same pair of source lines. ``needs_launch``:
-    other sizes or contents of the launch may order the two, so that a guess does not show it.
+    ``key``: the same for findings of one kind at the same pair of source lines; ``cause``: for
+    those that one repair ends, None where no other is known to be. ``needs_launch``: other
+    sizes or contents of the launch may order the two, so that a guess does not show it.
     ``instruction``: the text of the one at that line. ``other``: the line of the other access, 0
     where there is none. ``threads``: that do the other access and this one, "" where unknown.
     """
@@ -30,6 +31,7 @@ class Finding:
     needs_launch: bool = True
     other: int = 0
     threads: tuple[str, str] = ("", "")
+    cause: object = None
 
 
 def findings_of(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
@@ -84,8 +86,25 @@ def finding_of(detector: Detector, race: Race) -> Finding:
     return Finding(
         kind, text, other.instruction.line, key, other.instruction.text, is_error,
         not is_error or (race.link is None and row.needs_launch), one.instruction.line,
-        (_who(detector, first), _who(detector, second)),
+        (_who(detector, first), _who(detector, second)), _cause(detector, race, kind),
     )  # fmt: skip
+
+
+def _cause(detector: Detector, race: Race, kind: Fault) -> object:
+    """The value that should order two accesses, the copy that is not waited for, or both places:
+    a missing barrier may show in both directions, and in each copy of an unrolled loop."""
+    one, other = (detector.sites[each.site].place for each in (race.first, race.second))
+    if race.link is not None and kind in _CONFLICTS:
+        ends = (race.link.message.site, race.link.site)
+        return kind, *(detector.sites[each].place for each in ends), _lacks(detector, race, kind)
+    if kind in (Fault.COPY, Fault.SOURCE):
+        return kind, one
+    return unordered(race.memory, one, other) if kind in _CONFLICTS else None
+
+
+def unordered(memory: object, one: str, other: str) -> object:
+    """The cause of races at two places that nothing orders."""
+    return memory, frozenset((one, other))
 
 
 _CONFLICTS = (Fault.WRITE_READ, Fault.READ_WRITE, Fault.WRITE_WRITE)

@@ -268,15 +268,27 @@ def verdict_of(
     accesses: Mapping[int, Missed], executed: Collection[int], checked: int = 0,
 ) -> Verdict:  # fmt: skip
     """The verdict on a launch, of either vendor; ``accesses``: by the numbers of instructions."""
+    found = sorted(findings, key=lambda each: (not each.is_error, each.line, each.text))
     return Verdict(
         launch,
-        tuple(sorted(findings, key=lambda each: (not each.is_error, each.line, each.text))),
+        tuple(_one_for_each_cause(found)),
         problem,
         runs,
         len(accesses),
         tuple(each for number, each in accesses.items() if number not in executed),
         checked,
     )
+
+
+def _one_for_each_cause(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The first finding of each cause, with the number of the others."""
+    by_cause: dict[object, list[Finding]] = {}
+    for each in findings:
+        by_cause.setdefault(each.key if each.cause is None else each.cause, []).append(each)
+    for first, *others in by_cause.values():
+        pairs = "pair" if len(others) == 1 else "pairs"
+        more = f" ({len(others)} more {pairs} of lines like this)" if others else ""
+        yield replace(first, text=f"{first.text}{more}")
 
 
 def _causes(findings: Collection[Finding]) -> Iterator[Finding]:

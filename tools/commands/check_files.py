@@ -15,7 +15,12 @@ from fencewright.checker.findings.finding import (
 )
 from fencewright.checker.repair.prices import amd_prices, ptx_prices
 from fencewright.checker.source.program import SourceError
-from fencewright.lowering.code.source_location import AssemblyError, SourceLine, places_of
+from fencewright.lowering.code.source_location import (
+    AssemblyError,
+    SourceLine,
+    SourceLocation,
+    places_of,
+)
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.race.rules import RULES
 from fencewright.tools import diagnostics
@@ -37,6 +42,7 @@ from fencewright.tools.reports.file_report import (
     ReportedFinding,
     ReportedStep,
 )
+from fencewright.tools.reports.function_names import in_author_words
 from fencewright.tools.statuses import INCOMPLETE, USAGE
 
 STDIN = "<stdin>"
@@ -272,7 +278,7 @@ class _Reporter:
         return ReportedFinding(
             str(finding.rule),
             finding.level,
-            finding.message,
+            self._in_author_words(finding, code.function),
             code.function,
             code.text,
             self._place(finding, finding.line),
@@ -287,6 +293,13 @@ class _Reporter:
             ),
             part=finding.part,
         )
+
+    def _in_author_words(self, finding: Finding, function: str) -> str:
+        def place_of(line: int) -> SourceLocation | None:
+            return next(iter(self._place(finding, line).source), None)
+
+        sources = tuple(self.paths.values())
+        return in_author_words(finding.message, function, place_of(finding.line), place_of, sources)
 
     def unused(self, findings: Iterable[ReportedFinding]) -> Iterator[Diagnostic]:
         """The comments of the code that ignore none of its findings."""

@@ -19,7 +19,6 @@ from fencewright.simulator.threads.launch import LaunchError, parse_launch, read
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
 from fencewright.tools.diagnostics import (
-    Diagnostic,
     output_file,
     printable,
     refuse_options,
@@ -27,13 +26,14 @@ from fencewright.tools.diagnostics import (
 )
 from fencewright.tools.inputs.code_kind import check_is_code, is_ptx_file
 from fencewright.tools.reports.author_text import (
-    Compiled,
     Ignore,
     author_lines,
     ignores_in,
+    paths_of,
     source_ignores,
 )
 from fencewright.tools.reports.baseline import read_baseline, write_baseline
+from fencewright.tools.reports.color import painter
 from fencewright.tools.reports.file_report import (
     CodeLine,
     FileReport,
@@ -42,13 +42,14 @@ from fencewright.tools.reports.file_report import (
     ReportedFinding,
     ReportedStep,
 )
+from fencewright.tools.reports.function_names import in_author_words
 from fencewright.tools.reports.gate_reports import document_of
 from fencewright.tools.reports.sarif import RuleText
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
 
 if TYPE_CHECKING:
-    from fencewright.lowering.cdna.code.text import Function
-    from fencewright.lowering.ptx.code.text import PtxFunction
+    from fencewright.lowering.cdna.code.text import Assembly
+    from fencewright.lowering.ptx.code.text import PtxFile
 
 _OTHERS = (
     "lift", "surplus", "annotate", "to", "source", "run", "compile", "code", "counterexamples",
@@ -129,13 +130,15 @@ def _listed(path: str) -> tuple[list[str], list[SourceLaunch]]:
 class _File:
     """The chip of a file, and the judge of the launches that a text asks for.
 
-    ``places``: those of the source that its lines were compiled from. ``ignores``: its comments
-    that ignore findings, by line.
+    ``places``: those of the source that its lines were compiled from. ``code``: its instructions
+    by line. ``sources``: paths. ``ignores``: its comments that ignore findings, by line.
     """
 
     chip: str
     judge: Callable[[str], Iterator[Verdict]]
     places: Mapping[int, tuple[SourceLocation, ...]]
+    code: Mapping[int, str]
+    sources: Sequence[str]
     ignores: Mapping[int, Ignore]
 
 
@@ -155,7 +158,7 @@ def _judged_file(
         return _File(
             ptx.target,
             lambda text: (judge(module, each) for each in asked_launches(module, text, sources)),
-            author_lines(_instructions(ptx.functions), ptx.files, file),
+            *_author_of(ptx, file),
             ignores_in(ptx.text, file),
         )
     # Numpy is loaded with it.
@@ -169,14 +172,20 @@ def _judged_file(
     return _File(
         assembly.chip,
         lambda text: iter((judge_kernel(assembly, parse_launch(text), many, variables=variables),)),
-        author_lines(_instructions(assembly.functions), assembly.files, file),
+        *_author_of(assembly, file),
         ignores_in(code, file),
     )
 
 
-def _instructions(functions: "Mapping[str, PtxFunction | Function]") -> Iterator[Compiled]:
-    for function in functions.values():
-        yield from function.instructions
+def _author_of(
+    code: "PtxFile | Assembly", file: str
+) -> tuple[Mapping[int, tuple[SourceLocation, ...]], Mapping[int, str], Sequence[str]]:
+    """The places of the lines of a file in its sources, the text of each, and the sources."""
+    functions = code.functions.values()
+    instructions = [each for function in functions for each in function.instructions]
+    places = author_lines(instructions, code.files, file)
+    texts = {each.line: str(each) for each in instructions}
+    return places, texts, tuple(paths_of(code.files, file).values())
 
 
 def _verdicts(judged: _File, asked: Sequence[str], tool: str) -> Iterator[Verdict]:
@@ -233,7 +242,12 @@ def _reported(
     def at(line: int) -> CodeLine:
         return CodeLine(file, line, judged.places.get(line, ()))
 
-    others = (("the other access", at(finding.other)),) if finding.other else ()
+    others = ()
+    if finding.other and finding.other != finding.line:
+        others = ((judged.code.get(finding.other, "code"), at(finding.other)),)
+    place = next(iter(at(finding.line).source), None)
+    kernel = verdict.launch.kernel
+    text = in_author_words(finding.text, kernel, place, lambda _: None, judged.sources)
     lines, threads = (finding.other, finding.line), finding.threads
     texts = ("the first access", "the second access, which nothing orders after it")
     steps = (
@@ -244,8 +258,8 @@ def _reported(
     return ReportedFinding(
         finding.kind.rule,
         Level.ERROR if finding.is_error else Level.WARNING,
-        finding.text,
-        verdict.launch.kernel,
+        text,
+        kernel,
         finding.instruction,
         at(finding.line),
         others,
@@ -281,19 +295,18 @@ def _written(
     if arguments.format != "text":
         yield from document_of([report], arguments, status, _RULES)
     else:
-        yield from _text(report, verdicts, has_missed=arguments.coverage)
+        yield from _text(report, verdicts, arguments)
 
 
-def _text(report: FileReport, verdicts: Sequence[Verdict], *, has_missed: bool) -> Iterator[str]:
+def _text(report: FileReport, verdicts: Sequence[Verdict], arguments: Namespace) -> Iterator[str]:
+    paint = painter(arguments.color, to_stdout=arguments.output in (None, "-"))
     file, findings = report.file, iter(report.findings)
     for each in verdicts:
         yield f"{file}: {each.launch.kernel}: {each}"
         for _, reported in zip(each.findings, findings, strict=False):
             if reported.is_new:
-                place = reported.at
-                severity = diagnostics.Severity(reported.level.value)
-                yield str(Diagnostic(reported.message, place.file, place.line, 1, severity))
-        for missed in each.missed if has_missed else ():
+                yield from map(paint, reported.lines())
+        for missed in each.missed if arguments.coverage else ():
             yield f"{file}:{missed.line}:1: note: not executed: {missed.name}, at {missed.place}"
         if each.errors and each.problem:
             yield f"{file}: {each.launch.kernel}: not executed to its end: {each.problem}"

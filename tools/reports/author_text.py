@@ -129,6 +129,11 @@ def line_of(path: str, line: int) -> str:
     return lines[line - 1] if 0 < line <= len(lines) else ""
 
 
+def text_of(path: str) -> str:
+    """The text of a source; none where it is not there to be read."""
+    return "\n".join(_source_of(path).lines)
+
+
 @dataclass(frozen=True, slots=True)
 class _Source:
     lines: Sequence[str]

@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -93,14 +93,22 @@ class ReportedFinding:
         lines += [_at(call, "inlined here") for call in calls]
         if self.at.source:
             lines.append(Diagnostic(self._in_code(), self.at.file, self.at.line, 1, Severity.NOTE))
-        lines += [
-            _at(place.source[0], f"line {place.line} of {place.file}: '{what}'", shown=True)
-            for what, place in self.about
-            if place.source and place != self.at
-        ]
+        lines += self._about()
         if self.executed:
             lines.append(_at(source, self.executed))
         return lines
+
+    def _about(self) -> Iterator[Diagnostic]:
+        """The other places, one note for those that one line of the source was compiled to."""
+        by_place: dict[SourceLocation, list[tuple[str, CodeLine]]] = {}
+        for what, place in self.about:
+            if place.source and place != self.at:
+                by_place.setdefault(place.source[0], []).append((what, place))
+        for at, ((what, first), *others) in by_place.items():
+            lines = ", ".join(str(place.line) for place in (first, *(each for _, each in others)))
+            message = f"{'lines' if others else 'line'} {lines} of {first.file}: '{what}'"
+            # The line of the source has just been shown.
+            yield _at(at, message, shown=at != (self.at.source or (None,))[0])
 
     def _in_code(self) -> str:
         """The instruction, and the function as the author wrote its name."""

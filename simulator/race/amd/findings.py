@@ -10,7 +10,7 @@ from fencewright.simulator.race.amd.detector import Fault, Race
 from fencewright.simulator.race.amd.facts import Operation
 from fencewright.simulator.race.amd.kernels import KernelObserver, Site
 from fencewright.simulator.race.amd.rules import Path
-from fencewright.simulator.race.findings import Finding
+from fencewright.simulator.race.findings import Finding, unordered
 from fencewright.simulator.race.rules import KINDS
 
 _WRITE_BACKS: Mapping[Generation, str] = {Generation.GFX942: "buffer_wbl2 sc1"}
@@ -52,9 +52,14 @@ def _finding(observer: KernelObserver, race: Race) -> Finding:
     kind = rules.Fault.SAME_VALUE if is_same else kind
     line = second.instruction.line
     key = kind, race.fault, first.instruction.line, line
+    has_no_order = race.fault is Fault.UNORDERED and not is_same
     return Finding(
-        kind, text, line, key, second.instruction.text, not is_same, other=first.instruction.line
-    )
+        kind, text, line, key, second.instruction.text, not is_same,
+        other=first.instruction.line,
+        cause=unordered(_lacks(observer, race, first), first.place, second.place)
+        if has_no_order
+        else None,
+    )  # fmt: skip
 
 
 def _words(race: Race) -> tuple[rules.Fault, str, str]:
