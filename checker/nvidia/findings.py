@@ -312,7 +312,10 @@ def _early_reads(analysis: GridAnalysis) -> Iterator[Finding]:
         if each.later is None:
             yield _finding(each.read, Rule.GRID_DEPENDENCY, _NOTE, message)
         else:
-            said = f"{message}: line {each.later.line} reads by the same pointer after the wait"
+            said = (
+                f"{message}: line {each.later.line} reads by the same pointer after the wait; "
+                "write cudaGridDependencySynchronize() before this, too"
+            )
             yield _finding(each.read, Rule.GRID_DEPENDENCY, _WARNING, said, (each.later,))
 
 

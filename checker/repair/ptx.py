@@ -207,6 +207,29 @@ def _orders(ordering: str, *, reads: bool) -> Row:
     return candidates
 
 
+def _both_orders(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """A signal that releases and its read that acquires, where both orders are missing."""
+    reads = [each for each in code.at((fault.line, *fault.about)) if _is_signal(each, "ld")]
+    for read in reads:
+        if read.statement.operation == "atom":
+            for scope in _scope_of(read.statement):
+                yield code.renamed(read, ordered_name(read.statement, "acq_rel", scope))
+    writes = [each for each in code.editable if _is_signal(each, "st")]
+    for write in writes:
+        for read in reads:
+            for scope in _scope_of(write.statement) if write is not read else ():
+                release = ordered_name(write.statement, "release", scope)
+                acquire = ordered_name(read.statement, "acquire", scope)
+                yield (*code.renamed(write, release), *code.renamed(read, acquire))
+
+
+def _is_signal(each: PtxInstruction, weak_name: str) -> bool:
+    """True of an update, and of a strong access of that name."""
+    statement = each.statement
+    is_update = statement.operation == "atom" or (statement.operation, weak_name) == ("red", "st")
+    return is_update or (statement.operation == weak_name and statement.is_strong)
+
+
 def _of_mbarriers(code: PtxCode, fault: Fault) -> Iterator[Repair]:
     """Arrivals that release, and waits that acquire, at the CTA and at the cluster."""
     for each in code.at((fault.line, *fault.about)):
@@ -334,6 +357,7 @@ def _narrower_proxy(code: PtxCode, fault: Fault) -> Iterator[Repair]:
 
 
 _RELEASES = _several(_orders("release", reads=False), _between(*_FENCES))
+_SIGNALS = _several(_orders("release", reads=False), _both_orders, _between(*_FENCES))
 _ACQUIRES = _several(_orders("acquire", reads=True), _between(*_FENCES))
 _BARRIERS = _between(_MEET)
 _IN_CLUSTER = _several(_cluster_arrivals, _between(_CLUSTER_MEETS), _before_ends)
@@ -347,7 +371,7 @@ ROWS: Mapping[Rule, Row] = MappingProxyType(
         Rule.LOST_BARRIER: _BARRIERS,
         Rule.SPIN: _orders("relaxed", reads=True),
         Rule.UNORDERED_WAIT: _ACQUIRES,
-        Rule.UNORDERED_SIGNAL: _RELEASES,
+        Rule.UNORDERED_SIGNAL: _SIGNALS,
         Rule.MISSING_BARRIER: _between(_MEET, _WARP_MEETS),
         Rule.PROXY_FENCE: _between(*_PROXY_FENCES),
         Rule.PROXY_ACQUIRE: _between(*_PROXY_FENCES),

@@ -40,6 +40,15 @@ SOURCE_WORDS: Mapping[str, str] = MappingProxyType(
 Sources: CUDA C++ Programming Guide; libcu++; HIP, C++ language extensions.
 """
 
+_ORDER_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "release": "`__threadfence()` before it, or `cuda::memory_order_release`",
+        "acquire": "`__threadfence()` after it, or `cuda::memory_order_acquire`",
+        "acq_rel": "`__threadfence()` before and after it, or `cuda::memory_order_acq_rel`",
+    }
+)
+"""An order that an access gains, in CUDA's words."""
+
 Places = Callable[[int], SourceLocation | None]
 """The author's place of the statement at a line of the code, if it is known."""
 
@@ -64,7 +73,13 @@ def _described(edit: Edit, line: int, place_of: Places) -> str:
                 return f"put `{text}` {where}{_of(place)}"
             return f"put `{word}` {_between(edit.action, line, place, place_of)} (`{text}` {where})"
         case Action.REPLACE:
-            return f"write `{text}` in place of `{_joined(edit.at.text)}`, line {line}{_of(place)}"
+            old = _joined(edit.at.text)
+            said = f"write `{text}` in place of `{old}`, line {line}{_of(place)}"
+            gained = set(text.split()[0].split(".")) - set(old.split()[0].split("."))
+            ways = [
+                way for word, way in _ORDER_WORDS.items() if place is not None and word in gained
+            ]
+            return f"{said}: {ways[0]}" if ways else said
         case Action.DELETE:
             word = SOURCE_WORDS.get(_joined(edit.at.text))
             what = f"`{word}`, " if word is not None and place is not None else ""

@@ -7,6 +7,7 @@ from operator import attrgetter
 from fencewright.checker.findings.finding import Finding, Level, Rule, Step, VerdictKind
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.model import (
+    END,
     Access,
     Agent,
     Conflict,
@@ -25,10 +26,7 @@ _REMEDIES: Mapping[Rule, str] = {
     Rule.MBARRIER_SCOPE: "give the operations of the mbarrier .release.cluster and "
     ".acquire.cluster",
     Rule.MBARRIER_ORDER: "let the arrival release and the wait acquire",
-    Rule.MBARRIER_PHASE: "wait for the phase in which it is done: let the parity change each time "
-    "that a phase completes",
-    Rule.MBARRIER_INIT: "write __syncthreads() after the initialisation (for other blocks "
-    "fence.mbarrier_init.release.cluster and a barrier of the cluster)",
+    Rule.MBARRIER_INIT: "write __syncthreads() after the initialisation",
     Rule.MBARRIER_BYTES: "let an arrival expect the bytes: mbarrier.arrive.expect_tx",
     Rule.PROXY_FENCE: "write fence.proxy.async between the two, before the barrier or signal",
     Rule.PROXY_ACQUIRE: "write fence.proxy.async after the wait",
@@ -48,9 +46,24 @@ _REMEDIES: Mapping[Rule, str] = {
 }
 _OF_WARP = "write __syncwarp() between the two"
 _OF_NOTHING = (
-    "no barrier, flag or fence is between; order the blocks by a flag, or give each a place of "
-    "its own"
+    "no barrier, flag or fence is between; order the blocks by a flag or by two launches, or give "
+    "each a place of its own"
 )
+_OF_SCOPES = "give both the scope of the GPU: atomicAdd() for atomicAdd_block(), .gpu for .cta"
+_OF_UPDATE = "use an atomic such as atomicAdd(), or let one thread do it"
+_OF_PEER = "write fence.mbarrier_init.release.cluster after the initialisation, then cluster.sync()"
+_OF_PHASE = (
+    "let each thread that accesses it arrive, or write __syncthreads() before the arrival, and let "
+    "the parity that is waited for change with each phase"
+)
+_OF_COPIES: Mapping[Agent, str] = {
+    Agent.COPY: "write __pipeline_wait_prior(0) (cp.async.wait_all)",
+    Agent.GROUP: "write cp.async.bulk.wait_group",
+    Agent.PRODUCT: "write wgmma.wait_group",
+    Agent.TRANSACTION: "wait at its mbarrier",
+}
+"""The waits of copies and products in flight."""
+_NO_ARRIVAL = "no arrival of the phase"
 _BOTH_LACK = ", and nothing "
 """Of the pieces that are missing: of the signal, and of who sees it."""
 _OF_BOTH = (
@@ -302,17 +315,32 @@ def _message(conflict: Conflict) -> str:
     one, other = _threads(conflict)
     if _is_of_lifetime(conflict):
         what = _object(first.place.root, first.place.root)
-        return f"a thread {_does(first)} {what} of another block of its cluster: {conflict.missing}"
+        side = "before" if "begun" in conflict.missing else "after"
+        return (
+            f"a thread {_does(first)} {what} of another block of its cluster: {conflict.missing}; "
+            f"write cluster.sync() {side} it"
+        )
     also = " too" if _is_of_itself(conflict) else ""
     launch = f"as in {conflict.witness}"
     if condition == f"as {conflict.witness}":
         launch = f"only under a launch as {conflict.witness}"
     elif condition:
         launch += f", only under a launch: {condition}"
+    what, missing = _object(second.place.root, first.place.root), _said(conflict)
+    if second.text == END:
+        return (
+            f"the kernel may end here while the copy of line {first.line} reads {what} ({launch}): "
+            f"{missing}; {_remedy(conflict)} this"
+        )
+    where = f"line {first.line}, {launch}"
+    if conflict.finding is Rule.ASYNC_UNWAITED and first.agent is Agent.THREAD:
+        return (
+            f"{one} {_does(first)} {what} ({where}) while the copy that {other} starts here may "
+            f"be in flight: {missing}; {_remedy(conflict)} line {first.line}"
+        )
     return (
-        f"{other} {_does(second)} {_object(second.place.root, first.place.root)} where {one} "
-        f"{_does(first)} it{also} (line {first.line}, {launch}): "
-        f"{_said(conflict)}; {_remedy(conflict)}"
+        f"{other} {_does(second)} {what} where {one} {_does(first)} it{also} ({where}): {missing}; "
+        f"{_remedy(conflict)}"
     )
 
 
@@ -349,12 +377,24 @@ def _object(root: Root, other: Root) -> str:
 
 
 def _remedy(conflict: Conflict) -> str:
+    first, second = conflict.first, conflict.second
+    if conflict.finding is Rule.ASYNC_UNWAITED:
+        copy = first if second.agent is Agent.THREAD else second
+        return f"{_OF_COPIES.get(copy.agent, 'wait for it')} before"
+    if conflict.finding is Rule.MBARRIER_PHASE and _NO_ARRIVAL in conflict.missing:
+        return _OF_PHASE
+    if conflict.finding is Rule.MBARRIER_INIT and conflict.relation is Relation.CLUSTER:
+        return _OF_PEER
     if conflict.finding is Rule.UNORDERED_SIGNAL and _BOTH_LACK in conflict.missing:
         return _OF_BOTH
     if conflict.cause is None and conflict.finding in (
         Rule.MISSING_BARRIER,
         Rule.UNORDERED_SIGNAL,
     ):
+        if first.is_strong and second.is_strong:
+            return _OF_SCOPES
+        if _is_update(first, second):
+            return _OF_UPDATE
         if conflict.relation is Relation.GRID:
             return _OF_NOTHING
         if _is_of_itself(conflict):
@@ -362,3 +402,14 @@ def _remedy(conflict: Conflict) -> str:
         if conflict.relation is Relation.WARP:
             return _OF_WARP
     return _REMEDIES[conflict.finding]
+
+
+def _is_update(first: Access, second: Access) -> bool:
+    """True of a read and a write of one place by all threads, as of a sum that is no atomic."""
+    return (
+        first.place == second.place
+        and first.place.offset is not None
+        and set(first.conditions) == set(second.conditions)
+        and first.reads != second.reads
+        and first.writes != second.writes
+    )

@@ -118,6 +118,10 @@ ASYNCHRONOUS = frozenset({Agent.TRANSACTION, Agent.GROUP, Agent.PRODUCT, Agent.T
 """Those that threads are ordered with by a fence between the proxies."""
 
 
+END = "the end of the kernel"
+"""The text of the access that stands for it: shared memory ends with its block."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """One access of an instruction, whose number in the function is ``instruction``.

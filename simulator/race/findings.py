@@ -99,7 +99,17 @@ def _cause(detector: Detector, race: Race, kind: Fault) -> object:
         return kind, *(detector.sites[each].place for each in ends), _lacks(detector, race, kind)
     if kind in (Fault.COPY, Fault.SOURCE):
         return kind, one
-    return unordered(race.memory, one, other) if kind in _CONFLICTS else None
+    return unordered(race.memory if kind in _CONFLICTS else (kind, race.memory), one, other)
+
+
+def unordered_text(*, is_itself: bool, in_block: bool) -> str:
+    """The lack of all order between two accesses, and what ends it."""
+    repair = "order the blocks by a flag or by two launches, or give each a place of its own"
+    if is_itself:
+        repair = "let one thread do it, or give each thread a place of its own"
+    elif in_block:
+        repair = "put __syncthreads() between them"
+    return f"{KINDS[Fault.WRITE_READ].lacks}: {repair}"
 
 
 def unordered(memory: object, one: str, other: str) -> object:
@@ -122,8 +132,11 @@ def _kind(detector: Detector, race: Race) -> Fault:
 
 
 def _lacks(detector: Detector, race: Race, kind: Fault) -> str:
-    if kind not in _CONFLICTS or race.link is None:
+    if kind not in _CONFLICTS:
         return KINDS[kind].lacks
+    if race.link is None:
+        is_itself = race.first.site == race.second.site
+        return unordered_text(is_itself=is_itself, in_block=_is_of_one_block(detector, race))
     return _nearly(detector, race.link, race.first)
 
 

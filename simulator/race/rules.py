@@ -94,7 +94,8 @@ KINDS: Mapping[Fault, KindRow] = {
     Fault.COPY: KindRow(
         "copy",
         "race (copy not waited for)",
-        "the copy has not been waited for",
+        "the copy has not been waited for: wait for it (cp.async.wait_all, "
+        "cp.async.bulk.wait_group, or at its mbarrier) and meet at a barrier before",
         "PTX ISA, Asynchronous Copy Completion Mechanisms",
         needs_launch=False,
     ),
@@ -108,7 +109,8 @@ KINDS: Mapping[Fault, KindRow] = {
     Fault.SCOPE: KindRow(
         "scope",
         "race (scope)",
-        "the scope of one of them does not include the other's thread, and nothing orders them",
+        "the scope of one of them does not include the other's thread, and nothing orders them: "
+        "widen it, as from .cta to .gpu (atomicAdd_block() to atomicAdd())",
         f"{_MODEL}, Morally Strong Operations",
         needs_launch=False,
     ),

@@ -383,7 +383,8 @@ class Halves:
                 sides = self.accesses[read.number], self.accesses[load.number]
                 missing = "nothing invalidates after the signal is seen"
                 rule = Rule.UNORDERED_WAIT
-                remedy = f"write {self._invalidate(lemma)} after the wait"
+                acquired = self._invalidate(lemma)
+                remedy = f"write __threadfence() after the wait, or let it acquire ({acquired})"
                 sure = self._is_sure(*sides)
                 yield OneSide(*sides, missing, rule, is_sure=sure, remedy=remedy)
                 return

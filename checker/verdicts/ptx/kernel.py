@@ -20,6 +20,7 @@ from fencewright.checker.verdicts.expressions import (
     with_constant_tables,
 )
 from fencewright.checker.verdicts.model import (
+    END,
     Access,
     Agent,
     Assumption,
@@ -284,7 +285,7 @@ class _Filler:
             number=next(self.numbers),
             instruction=each.number,
             line=each.line,
-            text="the end of the kernel",
+            text=END,
             place=access.place,
             size=access.size,
             reads=False,

@@ -10,7 +10,7 @@ from fencewright.simulator.race.amd.detector import Fault, Race
 from fencewright.simulator.race.amd.facts import Operation
 from fencewright.simulator.race.amd.kernels import KernelObserver, Site
 from fencewright.simulator.race.amd.rules import Path
-from fencewright.simulator.race.findings import Finding, unordered
+from fencewright.simulator.race.findings import Finding, unordered, unordered_text
 from fencewright.simulator.race.rules import KINDS
 
 _WRITE_BACKS: Mapping[Generation, str] = {Generation.GFX942: "buffer_wbl2 sc1"}
@@ -91,7 +91,9 @@ def _lacks(observer: KernelObserver, race: Race, first: Site) -> str:
                 "scope that has both waves"
             )
         case Fault.UNORDERED:
-            return KINDS[rules.Fault.WRITE_READ].lacks
+            groups = {each.home.number // observer.waves for each in (race.first, race.second)}
+            is_itself = race.first.site == race.second.site
+            return unordered_text(is_itself=is_itself, in_block=len(groups) == 1)
         case Fault.NOT_PERFORMED:
             counters = " ".join(f"{each}(0)" for each in race.first.access.counted.counters)
             what = "write" if race.writes_first else "read"
