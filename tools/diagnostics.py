@@ -182,6 +182,8 @@ def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagn
             return Diagnostic(f"{caret.strip()} ({first.rstrip(':').lower()})", file)
         case DiagnosticException() | UnsupportedError():
             return _located(exception, file)
+        case UnicodeDecodeError() if exception.object.startswith(b"\x7fELF"):
+            return Diagnostic("an object file: give the assembly or PTX that it was made of", file)
         case UnicodeDecodeError():
             before = exception.object[: exception.start]
             line = before.count(b"\n") + 1 + line_offset

@@ -19,10 +19,6 @@ _LOOKED_AT = 1 << 16
 _OTHERS = (
     (re.compile(r"^[^\S\n]*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
     (re.compile(r"\.amdgcn_target|\.amdhsa_"), "AMD assembly"),
-    (
-        re.compile(r"^[^\S\n]*/\*[0-9a-f]{4,}\*/|^[^\S\n]*\.headerflags", re.M),
-        "code of NVIDIA's GPUs",
-    ),
 )
 """Other files that may be given by mistake, by text that they contain."""
 

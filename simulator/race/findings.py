@@ -99,7 +99,8 @@ def _cause(detector: Detector, race: Race, kind: Fault) -> object:
         return kind, *(detector.sites[each].place for each in ends), _lacks(detector, race, kind)
     if kind in (Fault.COPY, Fault.SOURCE):
         return kind, one
-    return unordered(race.memory if kind in _CONFLICTS else (kind, race.memory), one, other)
+    memory = race.memory.space, race.memory.name
+    return unordered(memory if kind in _CONFLICTS else (kind, *memory), one, other)
 
 
 def unordered_text(*, is_itself: bool, in_block: bool) -> str:

@@ -281,11 +281,13 @@ def verdict_of(
 
 
 def _one_for_each_cause(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The first finding of each cause, with the number of the others."""
+    """One finding of each cause, a read of an old value first, with the number of the others."""
     by_cause: dict[object, list[Finding]] = {}
     for each in findings:
         by_cause.setdefault(each.key if each.cause is None else each.cause, []).append(each)
-    for first, *others in by_cause.values():
+    kinds = [*Fault]
+    for own in by_cause.values():
+        first, *others = sorted(own, key=lambda each: kinds.index(each.kind))
         pairs = "pair" if len(others) == 1 else "pairs"
         more = f" ({len(others)} more {pairs} of lines like this)" if others else ""
         yield replace(first, text=f"{first.text}{more}")

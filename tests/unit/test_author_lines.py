@@ -365,7 +365,7 @@ def test_github_has_a_command_for_each_finding(
     _, out, _ = check(capsys, "--format", "github")
     (line,) = out.splitlines()
     assert line.startswith(
-        f"::warning file=q.cu,line=1,col=22,title={RULE} in _Z1kPiS_::line 15 may"
+        f"::warning file=q.cu,line=1,col=22,title={RULE} in k(int*%2C int*)::line 2 may "
     )
     assert line.endswith("(k.ptx:11)")
 

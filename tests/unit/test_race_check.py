@@ -39,7 +39,7 @@ def test_json_has_a_verdict_for_each_launch(capsys: pytest.CaptureFixture[str]) 
     assert (finding["rule"], finding["level"], finding["function"]) == (
         "race-write-read", "error", "wrong",
     )  # fmt: skip
-    assert [each["what"] for each in finding["about"]] == ["the other access"]
+    assert [each["what"] for each in finding["about"]] == ["st.global.b32 [%rd1], 42"]
 
 
 def test_sarif_has_the_rules_of_launches(capsys: pytest.CaptureFixture[str]) -> None:

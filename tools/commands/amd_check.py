@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
 _FORMATS = (
     (re.compile(r"^[^\S\n]*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
-    (
-        re.compile(r"^[^\S\n]*\.target\s+sm_|^[^\S\n]*/\*[0-9a-f]{4}\*/", re.M),
-        "code of NVIDIA's GPUs",
-    ),
+    (re.compile(r"^[^\S\n]*\.target\s+sm_", re.M), "code of NVIDIA's GPUs"),
 )
 """Other inputs that may be given by mistake, by a pattern of their text."""
 

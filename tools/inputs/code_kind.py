@@ -82,6 +82,7 @@ OTHER_INPUTS = (
         "machine code of NVIDIA's GPUs (SASS)",
         "give the PTX that it was made of: nvcc -keep leaves it, cuobjdump -ptx FILE shows it",
         (".cubin", ".sass"),
+        re.compile(rb"^\s*(\.headerflags\s|/\*[0-9a-f]{4,}\*/\s+\S)", re.M),
     ),
 )
 

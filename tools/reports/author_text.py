@@ -75,13 +75,15 @@ def _error(problem: str, file: str, line: int) -> ToolError:
 
 
 def _path_of(file: str, folder: str) -> str:
-    """The path of a source that code names: as it stands, or from the ``folder`` of the code.
+    """The path of a source that code names: as it stands, or from the ``folder`` of the code; from
+    the current folder if it is below that.
 
     The name itself where neither can be read, as on another machine than the compiler's.
     """
     for path in (file, os.path.join(folder, file), os.path.join(folder, os.path.basename(file))):
         if os.path.isfile(path) and os.access(path, os.R_OK):
-            return path
+            below = os.path.relpath(path)
+            return path if below.startswith(os.pardir) else below
     return file
 
 

@@ -19,6 +19,7 @@ from fencewright.tools.reports.file_report import (
     dumped,
     relative_path,
 )
+from fencewright.tools.reports.function_names import demangled
 from fencewright.tools.reports.json_report import json_of
 from fencewright.tools.reports.sarif import RuleText, fingerprint_of, sarif_of
 
@@ -57,7 +58,7 @@ def github_of(reports: Sequence[FileReport]) -> Iterator[str]:
             at = SourceLocation(problem.file, problem.line, problem.column)
             yield _command("error", at, "not read", problem.message)
         for each in _new(report):
-            title = f"{each.rule} in {each.function}" if each.function else each.rule
+            title = f"{each.rule} in {demangled(each.function)}" if each.function else each.rule
             yield _command(_COMMANDS[each.level], _at(each), title, _message(each))
 
 
