@@ -1,30 +1,42 @@
 """Findings in code that a compiler has in memory, as the hooks of compilers print them."""
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from fencewright.checker.findings.finding import SURPLUS, Finding, Level
-from fencewright.lowering.code.source_location import SourceLine, places_of
+from fencewright.lowering.code.source_location import SourceLine, SourceLocation, places_of
+from fencewright.tools.reports.function_names import in_author_words
 
-_Found = tuple[Finding, SourceLine | None]
-"""A finding, and the place of its instruction in the source."""
+_Sources = Mapping[int, SourceLine | None]
+"""The places in the source of the lines of a function."""
+_Found = tuple[Finding, _Sources]
 
 
-def findings_in(code: str, name: str, stage: str) -> Iterator[str]:
+def findings_in(
+    code: str, name: str, stage: str, words: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
     """The errors and warnings of ``fence-check`` on code, a line each, at the author's lines.
 
     ``stage``: ptx or amdgcn. ``name``: the code's, which is the place of what has no source.
-    Raises ``AssemblyError`` or ``PtxError`` for code that cannot be read.
+    ``words``: those of the author's language for CUDA's. Raises ``AssemblyError`` or ``PtxError``
+    for code that cannot be read.
     """
     files, found = _FOUND[stage](code, name)
-    for finding, source in found:
+    for finding, sources in found:
         if finding.rule in SURPLUS or finding.level is Level.NOTE:
             continue
-        said = f"{finding.level}: {finding.message} [{finding.rule}]"
-        places = places_of(source and source.in_kernel, files)
-        if places:
-            yield f"{places[0]}: {said} ({name}:{finding.line})"
-        else:
-            yield f"{name}:{finding.line}: {said}"
+
+        def place_of(line: int, sources: _Sources = sources) -> SourceLocation | None:
+            source = sources.get(line)
+            return next(iter(places_of(source and source.in_kernel, files)), None)
+
+        place = place_of(finding.line)
+        message = in_author_words(finding.message, name, place, place_of, tuple(files.values()))
+        for word, own in words.items():
+            message = message.replace(word, own)
+        said = f"{finding.level}: {message} [{finding.rule}]"
+        where = f" ({name}:{finding.line})" if place else ""
+        yield f"{place or f'{name}:{finding.line}'}: {said}{where}"
 
 
 def _in_amd(code: str, name: str) -> tuple[Mapping[int, str], Iterator[_Found]]:
@@ -38,7 +50,7 @@ def _in_amd(code: str, name: str) -> tuple[Mapping[int, str], Iterator[_Found]]:
         for function in assembly.functions.values():
             sources = {each.line: each.source for each in function.instructions}
             for each in judged(check(assembly, function)).findings:
-                yield each, sources.get(each.line)
+                yield each, sources
 
     return assembly.files, found()
 
@@ -53,7 +65,7 @@ def _in_ptx(code: str, name: str) -> tuple[Mapping[int, str], Iterator[_Found]]:
         for function in file.functions.values():
             sources = {each.line: each.source for each in function.instructions}
             for each in find_problems(file, function):
-                yield each, sources.get(each.line)
+                yield each, sources
 
     return file.files, found()
 

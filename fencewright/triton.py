@@ -169,6 +169,16 @@ def count(assembly: str, stage: str) -> dict[str, int]:
 # Reports
 
 
+_TRITON_WORDS = {
+    "__syncthreads()": "tl.debug_barrier()",
+    "write __threadfence() before the signal, or let it release": 'give the signal sem="release"',
+    "write __threadfence() after the wait, or let it acquire": 'give its read sem="acquire"',
+    "write __threadfence() before the signal and after it is seen, or let it release and its read "
+    "acquire": 'give the signal and its read sem="acq_rel"',
+}
+"""Repairs in the words of Triton's language, by those of CUDA's."""
+
+
 @dataclass(frozen=True)
 class Report:
     """What became of one kernel.
@@ -248,7 +258,7 @@ class Report:
         """
         from fencewright.compiled import findings_in
 
-        return [*findings_in(self.assembly, self.kernel, self.stage)]
+        return [*findings_in(self.assembly, self.kernel, self.stage, _TRITON_WORDS)]
 
     def check(self, *, grid: int | Sequence[int], args: Sequence[Any]) -> "Verdict":
         """The verdict on the races of a launch of the kernel, which needs no GPU.

@@ -10,13 +10,21 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from fencewright.checker.findings.finding import Level
 from fencewright.lowering.cdna.code.text import read_assembly
-from fencewright.lowering.code.source_location import SourceLocation, files_in, places_of
+from fencewright.lowering.code.source_location import (
+    SourceLine,
+    SourceLocation,
+    files_in,
+    places_of,
+)
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools import fence_check
 from fencewright.tools.diagnostics import ToolError
 from fencewright.tools.inputs import object_lines
 from fencewright.tools.reports.author_text import ignores_in
+from fencewright.tools.reports.file_report import CodeLine, ReportedFinding
+from fencewright.tools.reports.function_names import in_author_words, parameters_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -485,3 +493,61 @@ def test_a_race_that_is_proved_is_at_its_source(
     assert "q.cu:3:12: error: thread" in out
     assert f"    {SOURCE.splitlines()[2]}\n    {' ' * 11}^\n" in out
     assert "q.cu:2:3: note: line 11 of k.ptx: 'st.shared.u32 [%t4], %t1'" in out
+
+
+# The author's names
+
+NAMED = """\
+__device__ void log_value(int *p);
+__global__ void mix(const int *from, int *to, int n = 1, int a[4]) {
+  log_value(to);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("the memory of parameter 'mix_param_1' where", "the memory of parameter 'to' where"),
+        ("some contents of mix_param_3, which", "some contents of a, which"),
+        ("the memory of parameter 'other_param_1'", "the memory of the second parameter"),
+        ("writes argument 0[4] at", "writes from[4] at"),
+        ("writes argument 7[4] at", "writes argument 7[4] at"),
+        ("the shared variable '_ZZ3mixPKiPiE4tile'", "the shared variable 'tile'"),
+        ("(line 21, as in)", "(line 3, as in)"),
+        ("line 22 of k.ptx", "line 22 of k.ptx"),
+        ("line 99 wrote", "line 99 wrote"),
+    ],
+)
+def test_a_message_has_the_names_and_lines_of_the_source(
+    message: str, words: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "q.cu"
+    source.write_text(NAMED)
+    places = {n: SourceLocation("q.cu", 3) for n in (21, 22)}
+    at = SourceLocation("q.cu", 9)
+    assert in_author_words(message, "mix", at, places.get, [str(source)]) == words
+    assert in_author_words("line 21", "mix", None, places.get, []) == "line 21"
+
+
+def test_two_kernels_of_one_name_give_no_names(tmp_path: Path) -> None:
+    source = tmp_path / "q.cu"
+    source.write_text(NAMED + "__global__ void mix(float *x) { }\n")
+    assert parameters_of("mix", (str(source),)) == ()
+
+
+def test_code_of_a_toolkit_is_at_the_author_s_call() -> None:
+    call = SourceLine(1, 7, 3)
+    files = {1: "q.cu", 2: "/usr/local/cuda/include/atomic.hpp"}
+    assert places_of(SourceLine(2, 112, 3, call), files) == (SourceLocation("q.cu", 7, 3),)
+    assert places_of(SourceLine(2, 112, 3), files) == (SourceLocation(files[2], 112, 3),)
+
+
+def test_other_places_of_one_line_are_one_note() -> None:
+    at, other = SourceLocation("q.cu", 9, 3), SourceLocation("q.cu", 7, 3)
+    about = tuple((f"st {n}", CodeLine("k.ptx", n, (other,))) for n in (14, 15))
+    place = CodeLine("k.ptx", 17, (at,))
+    found = ReportedFinding(RULE, Level.ERROR, "late", "k", "ld", place, about)
+    assert [str(each) for each in found.lines()][2:] == [
+        "q.cu:7:3: note: lines 14, 15 of k.ptx: 'st 14'"
+    ]

@@ -100,7 +100,7 @@ def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
         (b"\xff\xfe\n", "k.s:1:1: error: not UTF-8 text: byte 0xff"),
         ("define void @f() {\n", "k.s: error: LLVM IR, not AMD assembly"),
         (".version 8.0\n.target sm_90\n", "k.s:1:1: error: there is no function with instructions"),
-        ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.s: error: code of NVIDIA's GPUs, not AMD"),
+        ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.s: error: machine code of NVIDIA's GPUs (SASS)"),
         ("BC\xc0\xde".encode("latin-1"), "k.s: error: LLVM bitcode, not AMD assembly"),
         (
             "\tmovl $1, %eax\n",
@@ -142,7 +142,7 @@ PTX = ".version 8.6\n.target sm_90\n.address_size 64\n.entry k() { bar.sync 0; r
     ("content", "line"),
     [
         ("define void @f() {\n", "k.ptx: error: LLVM IR, not PTX"),
-        ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.ptx: error: code of NVIDIA's GPUs, not PTX"),
+        ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.ptx: error: machine code of NVIDIA's GPUs (SASS)"),
         (GOOD, "k.ptx: error: AMD assembly, not PTX"),
         ("BC\xc0\xde".encode("latin-1"), "k.ptx: error: LLVM bitcode, not PTX"),
         (elf(), "k.ptx: error: an object file, not PTX"),

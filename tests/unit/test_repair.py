@@ -548,3 +548,43 @@ def test_a_wait_has_one_price_in_each_spelling(wait: str) -> None:
     (priced,) = amd_prices(read_assembly(text, "k.s"))
     assert priced.cost is not None
     assert priced.cost.amount == 8
+
+
+BOTH = """\
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 data, .param .u64 flag)
+{
+ .reg .pred %p<3>; .reg .b32 %r<5>; .reg .b64 %rd<3>;
+ ld.param.u64 %rd1, [data]; ld.param.u64 %rd2, [flag];
+ mov.u32 %r1, %tid.x;
+ setp.ne.u32 %p1, %r1, 0;
+ @%p1 ret;
+ mov.u32 %r2, %ctaid.x;
+ setp.ne.u32 %p1, %r2, 0;
+ @%p1 bra READ;
+ st.global.u32 [%rd1], 42;
+ st.relaxed.gpu.global.u32 [%rd2], 1;
+ ret;
+READ:
+ ld.relaxed.gpu.global.u32 %r3, [%rd2];
+ setp.eq.u32 %p2, %r3, 0;
+ @%p2 bra READ;
+ ld.global.u32 %r4, [%rd1];
+ st.global.u32 [%rd1+4], %r4;
+ ret;
+}
+"""
+
+
+def test_a_signal_that_lacks_both_orders_has_a_repair_of_two_edits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    code.write_text(BOTH)
+    arguments = [str(code), "--isolated", "--grid", "2", "--block", "32", "--fix", "-o", str(new)]
+    assert fence_check.main(arguments) == 0
+    assert capsys.readouterr().out.count("note: repair: write") == 2
+    assert "st.release.gpu" in new.read_text()
+    assert "ld.acquire.gpu" in new.read_text()

@@ -294,3 +294,25 @@ END:
     assert "write __threadfence() before the signal and after it is seen, or let it" in both.message
     (wait,) = found(body.replace("SIGNAL", "fence.acq_rel.gpu;"))
     assert wait.message.endswith("write __threadfence() after the wait, or let it acquire")
+
+
+_FAR = "add.u32 %r7, %r1, 97; and.b32 %r7, %r7, 255; shl.b32 %r7, %r7, 2; add.u32 %r7, %r2, %r7;"
+
+
+@pytest.mark.parametrize(
+    ("between", "level"),
+    [("", Level.WARNING), ("bar.sync 0;", None), ("bar.warp.sync -1;", Level.WARNING)],
+)
+def test_a_tile_that_a_block_of_256_threads_races_for_is_a_warning(
+    between: str, level: Level | None
+) -> None:
+    """Which two warps meet decides, and 64 threads do not: it is shown without being asked for."""
+    body = f"{_OWN}{_FAR} st.shared.u32 [%r4], %r1; {between} ld.shared.u32 %r8, [%r7];"
+    assert [each.level for each in found(body)] == ([] if level is None else [level])
+
+
+def test_a_sum_without_an_atomic_is_told_to_use_one() -> None:
+    (finding,) = found(
+        f"{_OWN} ld.shared.u32 %r8, [tile]; add.u32 %r8, %r8, %r1; st.shared.u32 [tile], %r8;"
+    )
+    assert "use an atomic" in finding.message
