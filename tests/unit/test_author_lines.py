@@ -524,8 +524,9 @@ def test_a_message_has_the_names_and_lines_of_the_source(
 ) -> None:
     source = tmp_path / "q.cu"
     source.write_text(NAMED)
-    places = {n: SourceLocation("q.cu", 3) for n in (21, 22)}
-    at = SourceLocation("q.cu", 9)
+    places = {n: SourceLocation(str(source), 3) for n in (21, 22)}
+    places[99] = SourceLocation("away.cu", 3)
+    at = SourceLocation(str(source), 9)
     assert in_author_words(message, "mix", at, places.get, [str(source)]) == words
     assert in_author_words("line 21", "mix", None, places.get, []) == "line 21"
 

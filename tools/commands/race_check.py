@@ -184,7 +184,7 @@ def _author_of(
     functions = code.functions.values()
     instructions = [each for function in functions for each in function.instructions]
     places = author_lines(instructions, code.files, file)
-    texts = {each.line: str(each) for each in instructions}
+    texts = {each.line: each.text for each in instructions}
     return places, texts, tuple(paths_of(code.files, file).values())
 
 

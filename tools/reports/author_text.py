@@ -84,7 +84,7 @@ def _path_of(file: str, folder: str) -> str:
         if os.path.isfile(path) and os.access(path, os.R_OK):
             below = os.path.relpath(path)
             return path if below.startswith(os.pardir) else below
-    return file
+    return file and os.path.normpath(file)
 
 
 def paths_of(files: Mapping[int, str], code: str) -> Mapping[int, str]:

@@ -8,7 +8,7 @@ from shutil import which
 
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools.llvm_tools import find_llvm_tool
-from fencewright.tools.reports.author_text import text_of
+from fencewright.tools.reports.author_text import line_of, text_of
 
 
 @cache
@@ -40,7 +40,7 @@ def in_author_words(
     place_of: Callable[[int], SourceLocation | None],
     sources: Sequence[str],
 ) -> str:
-    """A message with the variables, parameters and lines of the source.
+    """A message with the variables, parameters and lines of the source, where that can be read.
 
     ``at``: the place that it is printed at, None where that is the code, whose lines it keeps then.
     ``place_of``: of a line of the code; ``sources``: paths in which parameters are looked for.
@@ -57,7 +57,7 @@ def in_author_words(
 
     def line(found: re.Match[str]) -> str:
         place = place_of(int(found[1]))
-        if at is None or place is None:
+        if at is None or place is None or not line_of(place.file, place.line):
             return found[0]
         return (
             f"line {place.line}" if place.file == at.file else f"line {place.line} of {place.file}"
