@@ -330,13 +330,13 @@ def _message(conflict: Conflict) -> str:
     if second.text == END:
         return (
             f"the kernel may end here while the copy of line {first.line} reads {what} ({launch}): "
-            f"{missing}; {_remedy(conflict)} this"
+            f"{missing}; {_remedy(conflict)}"
         )
     where = f"line {first.line}, {launch}"
     if conflict.finding is Rule.ASYNC_UNWAITED and first.agent is Agent.THREAD:
         return (
             f"{one} {_does(first)} {what} ({where}) while the copy that {other} starts here may "
-            f"be in flight: {missing}; {_remedy(conflict)} line {first.line}"
+            f"be in flight: {missing}; {_remedy(conflict)}"
         )
     return (
         f"{other} {_does(second)} {what} where {one} {_does(first)} it{also} ({where}): {missing}; "
@@ -380,7 +380,8 @@ def _remedy(conflict: Conflict) -> str:
     first, second = conflict.first, conflict.second
     if conflict.finding is Rule.ASYNC_UNWAITED:
         copy = first if second.agent is Agent.THREAD else second
-        return f"{_OF_COPIES.get(copy.agent, 'wait for it')} before"
+        where = "this" if first.agent is not Agent.THREAD else f"line {first.line}"
+        return f"{_OF_COPIES.get(copy.agent, 'wait for it')} before {where}"
     if conflict.finding is Rule.MBARRIER_PHASE and _NO_ARRIVAL in conflict.missing:
         return _OF_PHASE
     if conflict.finding is Rule.MBARRIER_INIT and conflict.relation is Relation.CLUSTER:
