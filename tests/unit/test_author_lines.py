@@ -535,6 +535,8 @@ def test_two_kernels_of_one_name_give_no_names(tmp_path: Path) -> None:
     source = tmp_path / "q.cu"
     source.write_text(NAMED + "__global__ void mix(float *x) { }\n")
     assert parameters_of("mix", (str(source),)) == ()
+    assert parameters_of("", (str(source),)) == ()
+    assert parameters_of("_ZN12_GLOBAL__N_14lessEPi", (str(source),)) == ()
 
 
 def test_code_of_a_toolkit_is_at_the_author_s_call() -> None:

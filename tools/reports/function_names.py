@@ -85,8 +85,9 @@ def parameters_of(kernel: str, sources: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _definitions(kernel: str, text: str) -> Iterator[tuple[str, ...]]:
-    name = re.split(r"[<(]", demangled(kernel))[0].split("::")[-1].split()[-1]
-    for found in re.finditer(rf"\b{re.escape(name)}\s*\(", text):
+    own = demangled(kernel).replace("(anonymous namespace)", "")
+    words = re.findall(r"\w+", re.split(r"[<(]", own)[0])
+    for found in re.finditer(rf"\b{words[-1]}\s*\(", text) if words else ():
         pieces, end = _pieces(text, found.end())
         names = [re.search(r"(\w+)\s*(?:\[\w*\]\s*)*$", each.partition("=")[0]) for each in pieces]
         if text[end:].lstrip().startswith("{") and all(names):
