@@ -142,7 +142,10 @@ PTX = ".version 8.6\n.target sm_90\n.address_size 64\n.entry k() { bar.sync 0; r
     ("content", "line"),
     [
         ("define void @f() {\n", "k.ptx: error: LLVM IR, not PTX"),
-        ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.ptx: error: machine code of NVIDIA's GPUs (SASS)"),
+        (
+            "\t/*0000*/ MOV R1, c[0x0][0x28] ;\n",
+            "k.ptx: error: machine code of NVIDIA's GPUs (SASS)",
+        ),
         (GOOD, "k.ptx: error: AMD assembly, not PTX"),
         ("BC\xc0\xde".encode("latin-1"), "k.ptx: error: LLVM bitcode, not PTX"),
         (elf(), "k.ptx: error: an object file, not PTX"),
