@@ -8,6 +8,7 @@ came after it is *pending*. Source: PTX ISA, "Release and Acquire Patterns".
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from fencewright.checker.lifting.nvidia_calls import CALL, call_of
 from fencewright.lowering.code.bits import bits
@@ -181,9 +182,13 @@ class Guarantees:
             if releases_at(each.statement) is not None and not each.statement.guard
         ]
         self._fence_bit = {each.number: 1 << n for n, each in enumerate(self._fences)}
-        self._before = {
+
+    @cached_property
+    def _before(self) -> Mapping[int, _State]:
+        """The state before each instruction: asked for by few functions, and long of long ones."""
+        return {
             instruction.number: state
-            for instruction, state in states(function, _State(), self._after)
+            for instruction, state in states(self.function, _State(), self._after)
         }
 
     def lines(self) -> Iterator[Lifted]:

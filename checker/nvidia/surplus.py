@@ -44,11 +44,29 @@ class _Data:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
-    """Masks: the accesses since the last barrier, and the last barriers."""
+class _Numbers:
+    """A set of numbers that are near each other: a mask from the ``lowest`` on."""
 
-    since: int = 0
-    last: int = 0
+    lowest: int = 0
+    mask: int = 0
+
+    def __or__(self, other: "_Numbers") -> "_Numbers":
+        if not (self.mask and other.mask):
+            return self if self.mask else other
+        lowest = min(self.lowest, other.lowest)
+        own = self.mask << self.lowest - lowest
+        return _Numbers(lowest, own | other.mask << other.lowest - lowest)
+
+    def __iter__(self) -> Iterator[int]:
+        return (self.lowest + each for each in bits(self.mask))
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The accesses since the last barrier, and the last barriers."""
+
+    since: _Numbers = _Numbers()
+    last: _Numbers = _Numbers()
 
     def join(self, other: "_State") -> "_State":
         """The join of two paths: the possibilities of either."""
@@ -62,7 +80,7 @@ class BarrierAnalysis:
         self.places = places
         self.function = places.function
         self.barriers = [each for each in self.function.instructions if _is_of_all(each.statement)]
-        self._bit = {each.number: 1 << n for n, each in enumerate(self.barriers)}
+        self._barrier = {each.number: n for n, each in enumerate(self.barriers)}
         self._data: list[_Data] = []
         self._number: dict[int, int] = {}
 
@@ -72,14 +90,14 @@ class BarrierAnalysis:
             return
         before, after, next_to = self._intervals()
         kept = beside_unknown(self.function)
-        gone = 0
+        gone: set[int] = set()
         chosen: list[PtxInstruction] = []
         for n in reversed(range(len(self.barriers))):
-            if self.barriers[n].number in kept or next_to[n] & gone:
+            if self.barriers[n].number in kept or not next_to[n].isdisjoint(gone):
                 continue
-            if any(self._conflict(a, b) for a in bits(before[n]) for b in bits(after[n])):
+            if any(self._conflict(a, b) for a in before[n] for b in after[n]):
                 continue
-            gone |= 1 << n
+            gone.add(n)
             chosen.append(self.barriers[n])
         yield from reversed(chosen)
 
@@ -91,32 +109,29 @@ class BarrierAnalysis:
             for each in self.function.instructions
         )
 
-    def _intervals(self) -> tuple[list[int], list[int], list[int]]:
+    def _intervals(self) -> tuple[list[set[int]], list[set[int]], list[set[int]]]:
         """By barrier: the accesses before it and after it, and the barriers next to it."""
         for each in self.function.instructions:
-            if each.number not in self._bit and each.statement.kind not in _SILENT:
+            if each.number not in self._barrier and each.statement.kind not in _SILENT:
                 self._number[each.number] = len(self._data)
                 self._data.append(self._data_of(each))
-        before, after, next_to = ([0] * len(self.barriers) for _ in range(3))
+        before, after, next_to = ([set[int]() for _ in self.barriers] for _ in range(3))
         for each, state in states(self.function, _State(), self._after):
-            bit = self._bit.get(each.number)
-            if bit is not None:
-                n = bit.bit_length() - 1
-                before[n] |= state.since
-                next_to[n] |= state.last
-                for other in bits(state.last):
-                    next_to[other] |= bit
+            if (n := self._barrier.get(each.number)) is not None:
+                before[n].update(state.since)
+                next_to[n].update(state.last)
+                for other in state.last:
+                    next_to[other].add(n)
             elif (number := self._number.get(each.number)) is not None:
-                for other in bits(state.last):
-                    after[other] |= 1 << number
+                for other in state.last:
+                    after[other].add(number)
         return before, after, next_to
 
     def _after(self, each: PtxInstruction, state: _State) -> _State:
-        bit = self._bit.get(each.number)
-        if bit is not None:
-            return _State(0, bit)
+        if (n := self._barrier.get(each.number)) is not None:
+            return _State(_Numbers(), _Numbers(n, 1))
         number = self._number.get(each.number)
-        return state if number is None else _State(state.since | 1 << number, state.last)
+        return state if number is None else _State(state.since | _Numbers(number, 1), state.last)
 
     def _data_of(self, each: PtxInstruction) -> _Data:
         statement = each.statement

@@ -216,8 +216,12 @@ class WaitAnalysis:
             self._of.setdefault(each.instruction.number, []).append(bit)
             for place in each.places:
                 self._at[place.root] = self._at.get(place.root, 0) | 1 << bit
-        statements = [each.statement for each in self.function.instructions]
-        self._waits = [any(_is_wait(each, row) for each in statements) for row in COMPLETIONS]
+        statements = {
+            each.statement.opcode.name: each.statement for each in self.function.instructions
+        }
+        self._waits = [
+            any(_is_wait(each, row) for each in statements.values()) for row in COMPLETIONS
+        ]
 
     def missing(self) -> Iterator[MissingWait]:
         """The missing waits, in the order of the text."""
@@ -255,10 +259,14 @@ class WaitAnalysis:
     # The function
 
     def _operations(self) -> Iterator[_Operation]:
+        rows: dict[str, list[tuple[int, Completion]]] = {}
         for each in self.function.instructions:
-            for row, completion in enumerate(COMPLETIONS):
-                if not _is_of(each.statement, completion):
-                    continue
+            name = each.statement.opcode.name
+            if name not in rows:
+                rows[name] = [
+                    own for own in enumerate(COMPLETIONS) if _is_of(each.statement, own[1])
+                ]
+            for row, completion in rows[name]:
                 registers = self._registers_of(each) if completion.left is Left.REGISTERS else ()
                 places = tuple(self._left(each.statement, completion))
                 if registers or places or completion.left is Left.WRITES_GLOBAL:

@@ -44,7 +44,7 @@ _NUMBERS = (0, 1, 2)
 _MOST_NUMBERS = 12
 
 
-class _Unsupported(Exception):
+class Unsupported(Exception):
     """An operation of which no more is known than its arguments."""
 
 
@@ -102,7 +102,7 @@ class Enumeration:
         """Two threads, and others that the constraints speak of, which satisfy all of them."""
         try:
             return _Question(self, constraints).solution()
-        except (_Unsupported, _Limit):
+        except (Unsupported, _Limit):
             return Solution(Answer.UNKNOWN)
 
     # Relations of threads
@@ -395,7 +395,7 @@ class _Question:
             case Compare(operation, left, left_thread, right, right_thread):
                 a = given[left_thread].values[left]
                 b = given[right_thread].values[right]
-                return bool(_COMPARISONS[operation](a, b, left.bits or 32))
+                return bool(COMPARISONS[operation](a, b, left.bits or 32))
             case Overlap():
                 return self._overlap(constraint, given)
             case Together(left, right, level):
@@ -431,7 +431,7 @@ class _Question:
                 return False
         a, b = _offset(left.place.offset, one), _offset(right.place.offset, other)
         if left.size is not None and right.size is not None:
-            if _signed(a - b, WIDE) >= right.size or _signed(b - a, WIDE) >= left.size:
+            if signed(a - b, WIDE) >= right.size or signed(b - a, WIDE) >= left.size:
                 return False
         size = left.place.root.size
         return size is None or (a < size and b < size)
@@ -496,22 +496,23 @@ def _mask(bits: int) -> int:
     return (1 << bits) - 1
 
 
-def _signed(number: int, bits: int) -> int:
+def signed(number: int, bits: int) -> int:
+    """The low bits of a number as a signed one."""
     number &= _mask(bits)
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
-_COMPARISONS: Mapping[str, Callable[[int, int, int], bool]] = {
+COMPARISONS: Mapping[str, Callable[[int, int, int], bool]] = {
     "eq": lambda a, b, bits: a == b,
     "ne": lambda a, b, bits: a != b,
     "ult": lambda a, b, bits: a < b,
     "ule": lambda a, b, bits: a <= b,
-    "slt": lambda a, b, bits: _signed(a, bits) < _signed(b, bits),
+    "slt": lambda a, b, bits: signed(a, bits) < signed(b, bits),
 }
 
 
 def _sdiv(a: int, b: int, bits: int) -> int:
-    one, other = _signed(a, bits), _signed(b, bits)
+    one, other = signed(a, bits), signed(b, bits)
     if not other:
         return 1 if one < 0 else -1
     quotient = abs(one) // abs(other)
@@ -519,7 +520,7 @@ def _sdiv(a: int, b: int, bits: int) -> int:
 
 
 def _srem(a: int, b: int, bits: int) -> int:
-    one, other = _signed(a, bits), _signed(b, bits)
+    one, other = signed(a, bits), signed(b, bits)
     if not other:
         return one
     rest = abs(one) % abs(other)
@@ -535,15 +536,15 @@ OPERATIONS: Mapping[str, Callable[[int, int, int], int]] = {
     "xor": lambda a, b, bits: a ^ b,
     "shl": lambda a, b, bits: a << b if b < bits else 0,
     "lshr": lambda a, b, bits: a >> b if b < bits else 0,
-    "ashr": lambda a, b, bits: _signed(a, bits) >> min(b, bits),
+    "ashr": lambda a, b, bits: signed(a, bits) >> min(b, bits),
     "udiv": lambda a, b, bits: a // b if b else -1,
     "urem": lambda a, b, bits: a % b if b else a,
     "sdiv": _sdiv,
     "srem": _srem,
     "umin": lambda a, b, bits: min(a, b),
     "umax": lambda a, b, bits: max(a, b),
-    "smin": lambda a, b, bits: a if _signed(a, bits) < _signed(b, bits) else b,
-    "smax": lambda a, b, bits: b if _signed(a, bits) < _signed(b, bits) else a,
+    "smin": lambda a, b, bits: a if signed(a, bits) < signed(b, bits) else b,
+    "smax": lambda a, b, bits: b if signed(a, bits) < signed(b, bits) else a,
 }
 
 
@@ -576,18 +577,18 @@ def applied(value: Apply, values: Mapping[Value, int]) -> int:
     if operation == "zext":
         return parts[0]
     if operation == "sext":
-        return _signed(parts[0], arguments[0].bits or 32) & _mask(bits)
+        return signed(parts[0], arguments[0].bits or 32) & _mask(bits)
     if operation == "trunc":
         return parts[0] & _mask(bits)
     if operation == "ite":
         return parts[1] if parts[0] == 1 else parts[2]
     if operation == "not" and bits == 1:
         return 1 - parts[0]
-    if operation in _COMPARISONS and len(parts) == 2:
-        return int(_COMPARISONS[operation](parts[0], parts[1], arguments[0].bits or 32))
+    if operation in COMPARISONS and len(parts) == 2:
+        return int(COMPARISONS[operation](parts[0], parts[1], arguments[0].bits or 32))
     done = OPERATIONS.get(operation)
     if done is None or any((each.bits or 32) != bits for each in arguments):
-        raise _Unsupported
+        raise Unsupported
     total = parts[0]
     for part in parts[1:]:
         total = done(total, part, bits) & _mask(bits)

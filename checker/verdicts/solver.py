@@ -40,6 +40,13 @@ from fencewright.checker.verdicts.model import (
     Together,
     Witness,
 )
+from fencewright.checker.verdicts.solutions import (
+    MOST_ITERATIONS,
+    PARAMETER,
+    Solutions,
+    own,
+    parameter,
+)
 from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
@@ -48,18 +55,19 @@ _STEPS = 2_000_000
 """z3's steps for one question."""
 _STEPS_OF_KERNEL = 10_000_000
 """z3's steps for all questions about one kernel."""
-_STEPS_FOR_RACES, _STEPS_OF_RACES = 200_000, 4_000_000
+_STEPS_FOR_RACES, _STEPS_OF_RACES = 100_000, 1_000_000
 """z3's steps for one question, and for all, once a kernel can no longer be proved."""
+_LEAST_STEPS = 50_000
+"""Each question that comes to its limit halves that of those after it, down to so many."""
+_STEPS_OF_WITNESS = 2_000_000
+"""z3's steps for the launch and the threads of a race."""
 _STEPS_OF_VALUE = 500
 """Steps that a value costs which is written for z3: about as long as z3 takes for so many."""
-_MOST_ITERATIONS = 1 << 28
 _SMALL_BLOCK = 64
 _TRIED = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
 """Blocks that are tried in full, where a launch says nothing."""
 _MOST_AT_ONCE = (64, 1024)
 """CTAs and threads of a launch that is tried in full."""
-_PARAMETER = "param "
-"""The beginning of the names of z3's variables that are parameters."""
 _MOST_CTAS = {"x": 1 << 20, "y": 65535, "z": 65535}
 
 
@@ -136,8 +144,12 @@ class Budget:
         self.used = 0
         self.values = 0
         self.of_question = _STEPS
+        self.is_provable = True
         self.questions = 0
         self.tries = Tries()
+        self.terms: dict[Launch, dict[tuple[Value, int], Any]] = {}
+        self.launches: dict[object, tuple[Any, ...]] = {}
+        self.solutions = Solutions()
 
     @property
     def is_spent(self) -> bool:
@@ -152,9 +164,14 @@ class Budget:
     def give_up_proof(self) -> None:
         """Leave steps for easy questions only: after an undecided pair just races are looked
         for."""
-        if self.of_question == _STEPS:
-            self.of_question = _STEPS_FOR_RACES
+        if self.is_provable:
+            self.is_provable = False
+            self.of_question = min(self.of_question, _STEPS_FOR_RACES)
             self.limit = min(self.limit, self.spent + _STEPS_OF_RACES)
+
+    def reach_limit(self) -> None:
+        """Leave fewer steps for each question after one that came to its limit."""
+        self.of_question = max(_LEAST_STEPS, self.of_question // 2)
 
     @cached_property
     def context(self) -> Any:
@@ -185,6 +202,7 @@ class BitVectors:
         self.splits_warps = splits_warps
         self.most = most
         self._values: dict[tuple[Value, int], Any] = {}
+        self._shared = budget.terms.setdefault(launch, {})
         self._threads = {0, 1}
         self._has_product = False
         self._iterations: list[Any] = []
@@ -196,6 +214,8 @@ class BitVectors:
         z3 = z3_module()
         if z3 is None:
             return self._tried(constraints).answer
+        if self.budget.solutions.of(self, constraints) is not None:
+            return Answer.SATISFIABLE
         if self.budget.is_spent:
             return Answer.UNKNOWN
         formulas = [self._constraint(each) for each in constraints]
@@ -207,10 +227,49 @@ class BitVectors:
         if self._products:
             answer = self._checked(formulas)[1]
         if answer != z3.unsat:
-            answer = self._checked([*formulas, *self._products])[1]
+            solver, answer = self._checked([*formulas, *self._products])
+            if answer == z3.sat:
+                self._learn(solver.model())
         if answer == z3.unknown:
             return Answer.UNKNOWN
         return Answer.SATISFIABLE if answer == z3.sat else Answer.UNSATISFIABLE
+
+    def admits(self, sizes: Mapping[str, int]) -> bool:
+        """True of a launch of such sizes, by their names, that the question is about."""
+        most = {"tid": self.most_threads, "ctaid": prod(_MOST_CTAS.values())}
+        if self.most is not None:
+            most["ctaid"] = self.most[0]
+        for kind, limits in (("tid", dict.fromkeys("xyz", 1024)), ("ctaid", _MOST_CTAS)):
+            given = self._given(kind)
+            own = [sizes.get(f"%n{kind}.{d}", 1) for d in "xyz"]
+            if given is not None:
+                if given != tuple(own):
+                    return False
+                continue
+            told = self.dimensions(kind)
+            if prod(own) > most[kind] or not all(own):
+                return False
+            for d, size in zip("xyz", own, strict=True):
+                if size > (limits[d] if d in told else 1):
+                    return False
+        return True
+
+    def _given(self, kind: str) -> tuple[int, int, int] | None:
+        """The sizes of a CTA, or of a grid, that are known."""
+        if kind in ("ctaid", "nctaid"):
+            return self.launch.grid
+        return self.launch.block or self.kernel.required
+
+    def _learn(self, model: Any) -> Mapping[str, int]:
+        """Keep a solution: the numbers of its variables, and its sizes."""
+        numbers = {
+            each.name(): model[each].as_long() for each in model.decls() if each.arity() == 0
+        }
+        for kind in ("tid", "ctaid"):
+            for d, size in zip("xyz", self._given(kind) or (), strict=False):
+                numbers[f"%n{kind}.{d}"] = size
+        self.budget.solutions.learn(numbers)
+        return numbers
 
     @property
     def most_threads(self) -> int:
@@ -223,28 +282,32 @@ class BitVectors:
         """Two threads that satisfy all constraints; None if there are none, or none is known."""
         tried = self._tried(constraints)
         z3 = z3_module()
-        if z3 is None or tried.answer is not Answer.UNKNOWN or self.budget.is_spent:
+        if z3 is None or tried.answer is not Answer.UNKNOWN:
             return tried.witness
-        formulas = [self._constraint(each) for each in constraints]
-        solver, answer = self._checked([*formulas, *self._products])
-        if answer != z3.sat:
+        formulas = [] if self.budget.is_spent else [self._constraint(each) for each in constraints]
+        steps = _STEPS_OF_WITNESS if self.budget.is_provable else 2 * _STEPS_FOR_RACES
+        solver, answer = self._checked([*formulas, *self._products], steps)
+        if answer == z3.unsat:
             return None
-        model = solver.model()
+        if answer == z3.sat:
+            found = self._learn(solver.model())
+        elif (found := self.budget.solutions.of(self, constraints)) is None:
+            return None
 
-        def numbers(kind: str, thread: int) -> Numbers:
+        def numbers(kind: str, thread: str) -> Numbers:
             most = "xyz".index(self.dimensions(kind)[-1]) + 1
-            named = (self._named(f"%{kind}.{d}", thread) for d in "xyz"[:most])
-            return tuple(model.eval(each, model_completion=True).as_long() for each in named)
+            least = int(kind in ("ntid", "nctaid"))
+            return tuple(found.get(f"%{kind}.{d}{thread}", least) for d in "xyz"[:most])
 
         return Witness(
-            block=numbers("ntid", 0),
-            grid=numbers("nctaid", 0),
-            threads=(numbers("tid", 0), numbers("tid", 1)),
-            ctas=(numbers("ctaid", 0), numbers("ctaid", 1)),
+            block=numbers("ntid", ""),
+            grid=numbers("nctaid", ""),
+            threads=(numbers("tid", "@0"), numbers("tid", "@1")),
+            ctas=(numbers("ctaid", "@0"), numbers("ctaid", "@1")),
             parameters={
-                each.name().split()[1]: model[each].as_long()
-                for each in model.decls()
-                if each.name().startswith(_PARAMETER)
+                name.split()[1]: number
+                for name, number in found.items()
+                if name.startswith(PARAMETER)
             },
         )
 
@@ -296,17 +359,23 @@ class BitVectors:
             splits_warps=self.splits_warps,
         )
 
-    def _checked(self, formulas: Sequence[Any]) -> tuple[Any, Any]:
+    def _checked(self, formulas: Sequence[Any], steps: int = 0) -> tuple[Any, Any]:
+        """The solver of some formulas and its answer, after so many steps at most."""
         z3 = z3_module()
         solver = z3.SolverFor("QF_UFBV", ctx=self.budget.context)
         if self.budget.is_spent:
             return solver, z3.unknown
-        solver.set("rlimit", self.budget.of_question)
-        solver.add(*self._launch(), *self._iterations, *formulas)
+        solver.set("rlimit", steps or self.budget.of_question)
+        key = self.relation, self.launch, self.most, self.splits_warps, frozenset(self._threads)
+        if (launch := self.budget.launches.get(key)) is None:
+            launch = self.budget.launches[key] = tuple(self._launch())
+        solver.add(*launch, *self._iterations, *formulas)
         self.budget.questions += 1
         answer = solver.check()
         # The count is of all that was done in the context.
         self.budget.used = int(solver.statistics().get_key_value("rlimit count"))
+        if answer == z3.unknown and not steps:
+            self.budget.reach_limit()
         return solver, answer
 
     # Launches and threads
@@ -384,10 +453,7 @@ class BitVectors:
         """A size, which all threads share, or an index of a thread."""
         kind, _, d = name.removeprefix("%").partition(".")
         if kind in ("ntid", "nctaid"):
-            sizes = self.launch.block if kind == "ntid" else self.launch.grid
-            if kind == "ntid" and sizes is None:
-                sizes = self.kernel.required
-            if sizes is not None:
+            if (sizes := self._given(kind)) is not None:
                 return self._constant(sizes["xyz".index(d)], 32)
             if d not in self.dimensions(kind):
                 return self._constant(1, 32)
@@ -487,23 +553,31 @@ class BitVectors:
     # Values
 
     def _value(self, value: Value, thread: int) -> Any:
+        """The term of a value, which questions share that need no more than it."""
         self._threads.add(thread)
+        own, shared = self._values, self._shared
         stack = [value]
         while stack:
             top = stack[-1]
-            if (top, thread) in self._values:
+            key = top, thread
+            if key in shared or key in own:
                 stack.pop()
                 continue
-            parts = top.arguments if isinstance(top, Apply) else ()
-            missing = [part for part in parts if (part, thread) not in self._values]
+            parts = [(part, thread) for part in top.arguments] if isinstance(top, Apply) else []
+            missing = [part for part in parts if part not in shared and part not in own]
             if missing:
-                stack += missing
+                stack += [part for part, _ in missing]
                 continue
-            known = [self._values[part, thread] for part in parts]
-            self._values[top, thread] = self._translated(top, known, thread)
+            known = [shared[part] if part in shared else own[part] for part in parts]
+            before = len(self._iterations), len(self._products), self._has_product
+            made = self._translated(top, known, thread)
+            after = len(self._iterations), len(self._products), self._has_product
+            is_plain = after == before and all(part in shared for part in parts)
+            is_product = isinstance(top, Apply) and top.operation in _PRODUCTS
+            (shared if is_plain and not is_product else own)[key] = made
             self.budget.values += 1
             stack.pop()
-        return self._values[value, thread]
+        return shared[value, thread] if (value, thread) in shared else own[value, thread]
 
     def _translated(self, value: Value, parts: list[Any], thread: int) -> Any:
         z3 = z3_module()
@@ -521,13 +595,13 @@ class BitVectors:
         if isinstance(value, Param):
             if is_variable(value):
                 return self._constant(0, bits)
-            return self._variable(f"{_PARAMETER}{value.name} {bits}", bits)
+            return self._variable(parameter(value), bits)
         if isinstance(value, Iteration):
-            times = self._variable(f"iteration {value.head}@{thread}", bits)
-            self._iterations.append(z3.ULT(times, _MOST_ITERATIONS))
+            times = self._variable(own(value, thread), bits)
+            self._iterations.append(z3.ULT(times, MOST_ITERATIONS))
             return times
         if not isinstance(value, Apply):
-            return self._variable(f"value {value.number}@{thread}", bits)
+            return self._variable(own(value, thread), bits)
         return self._applied(value, parts, bits)
 
     def _applied(self, value: Apply, parts: list[Any], bits: int) -> Any:
@@ -547,7 +621,7 @@ class BitVectors:
             return z3.If(truth, self._constant(1, 1), self._constant(0, 1))
         if operation in ("udiv", "urem") and z3.is_bv_value(parts[1]) and parts[1].as_long():
             return self._quotient_and_rest(*parts)[operation == "urem"]
-        if operation in ("mul", "udiv", "urem", "sdiv", "srem"):
+        if operation in _PRODUCTS:
             self._has_product |= sum(not z3.is_bv_value(part) for part in parts) > 1
         made = _OPERATIONS.get(operation)
         if made is not None and all(part.size() == bits for part in parts):
@@ -605,6 +679,8 @@ def _is_narrow(value: Value) -> bool:
     return isinstance(value, Apply) and value.operation == "zext" and value.arguments[0].bits <= 32
 
 
+_PRODUCTS = ("mul", "udiv", "urem", "sdiv", "srem")
+"""Operations that are hard where no argument is a constant."""
 _COMPARISONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "eq": lambda z3, a, b: a == b,
     "ne": lambda z3, a, b: a != b,

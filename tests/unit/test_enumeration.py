@@ -1,6 +1,6 @@
 """Small launches tried in full: their answers are those of bit-vectors, with z3 or without."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from random import Random
 
@@ -32,6 +32,7 @@ from fencewright.checker.verdicts.model import (
     Together,
 )
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solutions import Asked, Solutions
 from fencewright.checker.verdicts.solver import BitVectors, Budget, Launch, z3_module
 from fencewright.lowering.code.value import Apply, Value
 from fencewright.lowering.ptx.code.text import read_ptx
@@ -170,6 +171,46 @@ def test_no_answer_differs_from_that_of_z3(is_exact: bool) -> None:
     if is_exact:
         assert answers.get(Answer.UNKNOWN, 0) == 0
         assert answers[Answer.UNSATISFIABLE] > CASES // 10
+
+
+@pytest.mark.skipif(z3_module() is None, reason="compares with z3-solver")
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_what_a_known_solution_satisfies_z3_does(is_exact: bool) -> None:
+    kernel, hits = empty_kernel(), 0
+    known = {relation: _Silent() for relation in Relation}
+    for seed in range(CASES):
+        relation = tuple(Relation)[seed % len(Relation)]
+        asked = BitVectors(kernel, relation, Launch(), Budget())
+        asked.budget.solutions = known[relation]
+        constraints = Draw(seed, kernel, is_exact=is_exact).question()
+        is_known = Solutions.of(known[relation], asked, constraints) is not None
+        hits += is_known
+        assert asked.satisfiable(constraints) is not Answer.UNSATISFIABLE or not is_known, seed
+    assert hits > CASES // 4
+
+
+class _Silent(Solutions):
+    """Learns solutions and keeps them from the solver."""
+
+    def of(self, asked: Asked, constraints: Sequence[Constraint]) -> Mapping[str, int] | None:
+        return None
+
+
+@pytest.mark.skipif(z3_module() is None, reason="counts the questions of z3-solver")
+def test_conflicts_alike_are_one_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads at many distances conflict with a store in one launch, but for one number of it."""
+    loads = [f"ld.shared.u32 %r{7}, [%r4+{4 * at}];" for at in range(1, 25)]
+    text = BARRIER.format("bar.sync 0;" + " ".join(loads))
+    asked: list[int] = []
+    checked = BitVectors._checked  # pyright: ignore[reportPrivateUsage]  # z3's questions
+
+    def counted(self: BitVectors, *given: object) -> object:
+        asked.append(1)
+        return checked(self, *given)  # pyright: ignore[reportArgumentType]  # passed on
+
+    monkeypatch.setattr(BitVectors, "_checked", counted)
+    assert verdict_of(text).kind is FREE
+    assert len(asked) < len(loads)
 
 
 NUMBERS = (0, 1, 2, 3, 31, 32, 33, 63, 64, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF, 1 << 63)

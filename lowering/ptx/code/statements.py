@@ -625,10 +625,20 @@ class Statement:
     guard: str = ""
     loops: bool = False
     roles: tuple[tuple[OperandRole, str], ...] = field(init=False, repr=False, compare=False)
+    defines: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    uses: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    accesses: tuple[Access, ...] = field(init=False, repr=False, compare=False)
+    """``defines``: the registers that it writes. ``uses``: the names that it reads, its guard's
+    among them: registers, variables, no labels. ``accesses`` to memory; of an operand that is a
+    descriptor, the name."""
 
     def __post_init__(self) -> None:
         # Analyses ask for them at every visit of a loop.
+        row = self.opcode.known
         object.__setattr__(self, "roles", tuple(self._roles()))
+        object.__setattr__(self, "defines", tuple(self._defines()))
+        object.__setattr__(self, "uses", tuple(self._uses()))
+        object.__setattr__(self, "accesses", () if row is None else tuple(self._accesses(row)))
 
     def __str__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""
@@ -700,33 +710,16 @@ class Statement:
         """The first operand of a role without its brackets; "" if there is none."""
         return next((_inner(text) for each, text in self.with_roles() if each is role), "")
 
-    @property
-    def defines(self) -> tuple[str, ...]:
-        """The registers that it writes."""
-        return tuple(
-            name
-            for role, operand in self.with_roles()
-            if role is OperandRole.DEFINE
-            for name in names_in(operand)
-            if name != "_"
-        )
+    def _defines(self) -> Iterator[str]:
+        for role, operand in self.roles:
+            if role is OperandRole.DEFINE:
+                yield from (name for name in names_in(operand) if name != "_")
 
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The names that it reads, its guard's among them: registers, variables, no labels."""
-        found = [*names_in(self.guard)]
-        for role, operand in self.with_roles():
+    def _uses(self) -> Iterator[str]:
+        yield from names_in(self.guard) if self.guard else ()
+        for role, operand in self.roles:
             if role is not OperandRole.DEFINE and role is not OperandRole.LABEL:
-                found += names_in(operand)
-        return tuple(found)
-
-    @property
-    def accesses(self) -> tuple[Access, ...]:
-        """Its accesses to memory; of an operand that is a descriptor, the name."""
-        row = self.opcode.known
-        if row is None:
-            return ()
-        return tuple(self._accesses(row))
+                yield from names_in(operand)
 
     @property
     def effects(self) -> Effects:
