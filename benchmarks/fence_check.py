@@ -31,7 +31,7 @@ _CHECK = (sys.executable, "-m", "fencewright", "check")
 _MANY = 300_000
 _FOLDER = 284
 _SIZES = (1_000, 10_000, 100_000)
-_PARTS = ((1, 1_000), (1, 10_000), (100, 10), (1_000, 10))
+_PARTS = ((1, 1_000), (1, 10_000), (1, 100_000), (100, 10), (1_000, 10), (10_000, 10))
 """Functions, and the parts of each, of about a dozen instructions."""
 _LABEL = re.compile(r"\.L(BB|func|tmp)(\w*)")
 _ONCE = (".amdgcn_target", ".amdhsa_code_object_version", ".amdgpu_metadata")

@@ -53,7 +53,7 @@ from fencewright.lowering.vocabulary import Scope
 MISSING = "install fencewright[prove] to decide what arithmetic does not"
 _STEPS = 2_000_000
 """z3's steps for one question."""
-_STEPS_OF_KERNEL = 10_000_000
+_STEPS_OF_KERNEL = 6_500_000
 """z3's steps for all questions about one kernel."""
 _STEPS_FOR_RACES, _STEPS_OF_RACES = 100_000, 1_000_000
 """z3's steps for one question, and for all, once a kernel can no longer be proved."""
@@ -144,6 +144,7 @@ class Budget:
         self.used = 0
         self.values = 0
         self.of_question = _STEPS
+        self.of_witness = _STEPS_OF_WITNESS
         self.is_provable = True
         self.questions = 0
         self.tries = Tries()
@@ -167,11 +168,15 @@ class Budget:
         if self.is_provable:
             self.is_provable = False
             self.of_question = min(self.of_question, _STEPS_FOR_RACES)
+            self.of_witness = min(self.of_witness, 2 * _STEPS_FOR_RACES)
             self.limit = min(self.limit, self.spent + _STEPS_OF_RACES)
 
-    def reach_limit(self) -> None:
+    def reach_limit(self, *, is_witness: bool) -> None:
         """Leave fewer steps for each question after one that came to its limit."""
-        self.of_question = max(_LEAST_STEPS, self.of_question // 2)
+        if is_witness:
+            self.of_witness = max(2 * _LEAST_STEPS, self.of_witness // 2)
+        else:
+            self.of_question = max(_LEAST_STEPS, self.of_question // 2)
 
     @cached_property
     def context(self) -> Any:
@@ -285,8 +290,7 @@ class BitVectors:
         if z3 is None or tried.answer is not Answer.UNKNOWN:
             return tried.witness
         formulas = [] if self.budget.is_spent else [self._constraint(each) for each in constraints]
-        steps = _STEPS_OF_WITNESS if self.budget.is_provable else 2 * _STEPS_FOR_RACES
-        solver, answer = self._checked([*formulas, *self._products], steps)
+        solver, answer = self._checked([*formulas, *self._products], is_witness=True)
         if answer == z3.unsat:
             return None
         if answer == z3.sat:
@@ -359,13 +363,13 @@ class BitVectors:
             splits_warps=self.splits_warps,
         )
 
-    def _checked(self, formulas: Sequence[Any], steps: int = 0) -> tuple[Any, Any]:
-        """The solver of some formulas and its answer, after so many steps at most."""
+    def _checked(self, formulas: Sequence[Any], *, is_witness: bool = False) -> tuple[Any, Any]:
         z3 = z3_module()
         solver = z3.SolverFor("QF_UFBV", ctx=self.budget.context)
         if self.budget.is_spent:
             return solver, z3.unknown
-        solver.set("rlimit", steps or self.budget.of_question)
+        budget = self.budget
+        solver.set("rlimit", budget.of_witness if is_witness else budget.of_question)
         key = self.relation, self.launch, self.most, self.splits_warps, frozenset(self._threads)
         if (launch := self.budget.launches.get(key)) is None:
             launch = self.budget.launches[key] = tuple(self._launch())
@@ -374,8 +378,8 @@ class BitVectors:
         answer = solver.check()
         # The count is of all that was done in the context.
         self.budget.used = int(solver.statistics().get_key_value("rlimit count"))
-        if answer == z3.unknown and not steps:
-            self.budget.reach_limit()
+        if answer == z3.unknown:
+            self.budget.reach_limit(is_witness=is_witness)
         return solver, answer
 
     # Launches and threads

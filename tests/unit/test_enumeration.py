@@ -204,9 +204,9 @@ def test_conflicts_alike_are_one_question(monkeypatch: pytest.MonkeyPatch) -> No
     asked: list[int] = []
     checked = BitVectors._checked  # pyright: ignore[reportPrivateUsage]  # z3's questions
 
-    def counted(self: BitVectors, *given: object) -> object:
+    def counted(self: BitVectors, *given: object, **more: bool) -> object:
         asked.append(1)
-        return checked(self, *given)  # pyright: ignore[reportArgumentType]  # passed on
+        return checked(self, *given, **more)  # pyright: ignore[reportArgumentType]  # passed on
 
     monkeypatch.setattr(BitVectors, "_checked", counted)
     assert verdict_of(text).kind is FREE

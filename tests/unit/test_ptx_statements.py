@@ -1,12 +1,17 @@
 """Statements of PTX: what a name says, in any order of its words, and inline texts."""
 
 import re
+from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fencewright.checker.nvidia import surplus
+from fencewright.checker.nvidia.findings import hazards
 from fencewright.lowering.code.effects import Kind, Proxy
+from fencewright.lowering.ptx.code import statements
 from fencewright.lowering.ptx.code.inline import (
     from_gcc,
     is_volatile_memory,
@@ -18,11 +23,13 @@ from fencewright.lowering.ptx.code.statements import (
     ROWS,
     OperandRole,
     Statement,
+    names_in,
     number,
     read_opcode,
     read_statement,
     rows_of,
 )
+from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.ptx.instructions import ROWS as WRITTEN
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
@@ -468,3 +475,51 @@ def test_the_update_in_a_call_of_inline_ptx() -> None:
     )
     assert update_in(text).update == "add"
     assert update_in(text).name == "atom.global.gpu.acq_rel.add.u32"
+
+
+_LONG = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k()
+{{
+    .reg .b32 %r<4>;
+    .shared .align 4 .b8 s[4096];
+    mov.u32 %r1, s;
+{}
+    ret;
+}}
+"""
+
+
+def test_analyses_read_no_operand_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[str] = []
+
+    def counted(text: str) -> Iterator[str]:
+        counts.append(text)
+        yield from names_in(text)
+
+    monkeypatch.setattr(statements, "names_in", counted)
+    file = read_ptx(_LONG.format("    st.shared.u32 [%r1+12], %r1; bar.sync 0;\n" * 40), "k.ptx")
+    read = len(counts)
+    assert read > 0
+    list(hazards(file, file.functions["k"]))
+    assert len(counts) == read
+
+
+def test_barriers_remember_what_is_between_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets of accesses are as wide as the distance of two barriers, wherever these are."""
+    widths: list[int] = []
+    numbers = surplus._Numbers  # pyright: ignore[reportPrivateUsage]  # its size is the claim
+    joined = numbers.__or__
+
+    def measured(one: Any, other: Any) -> Any:
+        both = joined(one, other)
+        widths.append(both.mask.bit_length())
+        return both
+
+    monkeypatch.setattr(numbers, "__or__", measured)
+    part = "    st.shared.u32 [%r1+4], %r1; st.shared.u32 [%r1+8], %r1; bar.sync 0;\n"
+    file = read_ptx(_LONG.format(part * 200), "k.ptx")
+    list(hazards(file, file.functions["k"]))
+    assert len(widths) == 400
+    assert max(widths) == 2
