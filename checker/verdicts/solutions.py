@@ -49,7 +49,7 @@ _WORD = (1 << WIDE) - 1
 
 
 class Asked(Protocol):
-    """What a question is about: a relation of threads 0 and 1, in launches of a kernel."""
+    """The subject of a question: a relation of threads 0 and 1, in launches of a kernel."""
 
     kernel: Kernel
     relation: Relation
