@@ -83,7 +83,7 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts, operands
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute
-from fencewright.mlir_dialects.leaf_operation import LeafOperation
+from fencewright.mlir_dialects.leaf_operation import LeafOperation, OfAlike
 
 if TYPE_CHECKING:
     from fencewright.lowering.cdna.code.operands.operands import Effects
@@ -673,11 +673,7 @@ class WaitOp(InstructionOp):
     @property
     def counts(self) -> WaitCounts:
         """The counts as the lowering writes them."""
-        counts: dict[str, int] = {}
-        for name, attribute in self.properties.items():
-            if name in self.COUNTERS:
-                counts[name] = cast("IntegerAttr[I64]", attribute).value.data
-        return WaitCounts(**counts)
+        return _COUNTS(self)
 
     def verify_(self) -> None:
         if not self.counts:
@@ -707,6 +703,17 @@ class WaitOp(InstructionOp):
         names = ("phase", "source")
         dictionary = {name: self.properties[name] for name in names if name in self.properties}
         printer.print_op_attributes({**dictionary, **self.attributes})
+
+
+def _counts_of(op: WaitOp) -> WaitCounts:
+    counts: dict[str, int] = {}
+    for name, attribute in op.properties.items():
+        if name in op.COUNTERS:
+            counts[name] = cast("IntegerAttr[I64]", attribute).value.data
+    return WaitCounts(**counts)
+
+
+_COUNTS = OfAlike(_counts_of)
 
 
 class AsyncGroupOp(InstructionOp, ABC):

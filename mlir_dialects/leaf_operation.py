@@ -10,8 +10,8 @@ is made with what xDSL makes.
 # pyright: reportPrivateUsage=false
 
 from abc import ABC
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Self, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import (
@@ -30,11 +30,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from fencewright.mlir_dialects.verification import stands_well
 
+T = TypeVar("T")
+
 _verified: dict[tuple[object, ...], tuple[Attribute, ...]] = {}
 """A cache: the likenesses of operations that verify, with the attributes of each."""
 
 _MOST_VERIFIED = 1 << 14
-"""The number of kinds of operations remembered as verified, lest unusual input fill the memory."""
+"""The number of kinds of operations remembered, lest unusual input fill the memory."""
 
 
 class QuickOperation(IRDLOperation, ABC):
@@ -129,6 +131,29 @@ class LeafOperation(QuickOperation, ABC):
         results = [value.type for value in self.results]
         named = (*properties.values(), *operands, *results)
         return (type(self), *properties, len(operands), *map(id, named)), named
+
+
+class OfAlike(Generic[T]):
+    """A fact of operations that ``make`` finds once for all that are alike.
+
+    These are of one class, with the same properties, discardable attributes and number of results.
+    Attributes are told apart by identity, as in ``LeafOperation.likeness``.
+    """
+
+    def __init__(self, make: Callable[[Any], T]):
+        self._make = make
+        self._known: dict[tuple[object, ...], tuple[T, tuple[Attribute, ...]]] = {}
+
+    def __call__(self, op: Operation) -> T:
+        properties, attributes = op.properties, op.attributes
+        named = (*properties.values(), *attributes.values())
+        key = (type(op), len(op.results), *properties, None, *attributes, *map(id, named))
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_VERIFIED:
+                self._known.clear()
+            found = self._known[key] = self._make(op), named
+        return found[0]
 
 
 def append(block: Block, op: Operation) -> None:

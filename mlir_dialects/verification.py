@@ -1,6 +1,8 @@
 """Verification of a module in linear time; xDSL's own counts a region's blocks at every
 terminator."""
 
+# pyright: reportPrivateUsage=false
+
 from xdsl.ir import Block, ErasedSSAValue, Operation, Region
 from xdsl.traits import IsTerminator, NoTerminator
 
@@ -56,14 +58,14 @@ def stands_well(op: Operation) -> bool:
 
 def _has_valid_place(op: Operation) -> bool:
     """True if the operands of ``op`` exist, and it can branch to each of its successors."""
-    if any(isinstance(operand, ErasedSSAValue) for operand in op.operands):
+    if ErasedSSAValue in map(type, op._operands):
         return False
-    if not op.successors:
+    if not op._successors:
         return True
     block = op.parent
     if block is None or block.parent is None or block.last_op is not op:
         return False
-    return all(each.parent is block.parent for each in op.successors)
+    return all(each.parent is block.parent for each in op._successors)
 
 
 def _ends_well(block: Block, region: Region, owner: Operation) -> bool:

@@ -32,6 +32,14 @@ def solve(
     the order in which nodes were first reached.
     """
     states = dict(start)
+    if len(graph.nodes) == 1 and not graph.successors[graph.nodes[0]]:
+        for node, state in states.items():
+            while shared is not None:
+                before = shared()
+                transfer(node, state)
+                if shared() == before:
+                    break
+        return states
 
     def grown_after(node: NodeT) -> Iterable[NodeT]:
         if shared is None and not graph.successors[node]:

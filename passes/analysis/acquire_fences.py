@@ -18,6 +18,7 @@ from xdsl.traits import is_side_effect_free
 
 from fencewright.lowering.code.graph import Graph
 from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.control_flow import block_graph
 
 _ACCESS = "llvm_ir.access"
@@ -50,7 +51,7 @@ def unfenced(
     found: list[Operation] = []
     for block in blocks:
         follows = block in fenced if graph.successors[block] else not ends_thread
-        for op in reversed(list(block.ops)):
+        for op in reversed(operations(block)):
             follows = follows or may_be_acquire_fence(op)
             if not follows and wanted(op):
                 found.append(op)

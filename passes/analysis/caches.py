@@ -164,6 +164,8 @@ class CacheCode(ABC):
         self._unread = set(self.blocks)
         self._added: dict[Block, dict[Operation, CacheOp]] = {}
         self._known: dict[Callable[[Any], object], object] = {}
+        self._graph: Graph[Block] | None = None
+        self._in_step: Mapping[Operation, frozenset[Operation]] | None = None
 
     # The code
 
@@ -191,16 +193,21 @@ class CacheCode(ABC):
     @property
     def graph(self) -> Graph[Block]:
         """The control-flow graph of the blocks."""
-        return self.known(_graph)
+        if self._graph is None:
+            self._graph = block_graph(self.blocks)
+        return self._graph
 
     @property
     def barriers_in_step(self) -> Mapping[Operation, frozenset[Operation]]:
         """For each barrier those at which other waves of the work-group may be meanwhile.
 
         All of them where that cannot be counted: in code that several functions begin, that runs
-        what is not seen, or on chips whose barriers have parts and numbers.
+        what is not seen, or on chips whose barriers have parts and numbers. What passes put in and
+        take out is no barrier.
         """
-        return self.known(_barriers_in_step)
+        if self._in_step is None:
+            self._in_step = _barriers_in_step(self)
+        return self._in_step
 
     @property
     def write_backs(self) -> CacheSteps:
@@ -253,7 +260,15 @@ class CacheCode(ABC):
         if blocks.isdisjoint(self._unread | self._added.keys() | self.bound):
             for block in blocks:
                 self._steps[block] = [each for each in self._steps[block] if each.op not in gone]
-            self._known = {solve: self._known[solve] for solve in kept if solve in self._known}
+            lists = {
+                solve: [
+                    each for each in cast(CacheSteps, self._known[solve]) if each.op not in gone
+                ]
+                for solve in (_write_backs, _invalidates)
+                if solve in self._known
+            }
+            found = {solve: self._known[solve] for solve in kept if solve in self._known}
+            self._known = {**lists, **found}
         else:
             for block in blocks:
                 self.changed(block)
@@ -282,6 +297,7 @@ class CacheCode(ABC):
         place = block_of(end)
         if place not in self._steps and place not in self._unread:
             self.blocks.insert(self.blocks.index(block) + 1, place)
+            self._graph = self._in_step = None
         self._insert_before(made, end)
         self.changed(place)
 
@@ -367,6 +383,8 @@ def _barriers_in_step(code: CacheCode) -> Mapping[Operation, frozenset[Operation
         block: [step for step in steps[block] if step.meaning.is_barrier] for block in code.blocks
     }
     every = [step for found in barriers.values() for step in found]
+    if not every:
+        return {}
     is_counted = (
         len(code.entries) == 1
         and CHIPS[code.chip].named_barriers is None
@@ -376,10 +394,6 @@ def _barriers_in_step(code: CacheCode) -> Mapping[Operation, frozenset[Operation
         return dict.fromkeys((step.op for step in every), frozenset(step.op for step in every))
     ops = {block: [step.op for step in found] for block, found in barriers.items()}
     return barriers_of(code.graph, code.entries[0], ops).in_step()
-
-
-def _graph(code: CacheCode) -> Graph[Block]:
-    return block_graph(code.blocks)
 
 
 def counted_on(*, tgsplit: bool) -> int:

@@ -42,6 +42,7 @@ from fencewright.mlir_dialects.cdna import (
     count_attr,
     register_of,
 )
+from fencewright.mlir_dialects.leaf_operation import operands_of, operations
 from fencewright.passes.analysis.control_flow import reachable_blocks, successors, top_level
 from fencewright.passes.cdna.dataflow import (
     COUNTED,
@@ -141,7 +142,7 @@ def _normalise(kernel: KernelOp) -> list[Block]:
     reachable = set(reachable_blocks(body))
     dead = [block for block in body.blocks if block not in reachable]
     for block in dead:
-        for op in block.ops:
+        for op in operations(block):
             op.drop_all_references()
     for block in dead:
         body.erase_block(block, safe_erase=False)
@@ -221,7 +222,7 @@ class Intervals:
             self.first.append(position)
             for argument in block.args:
                 self.of[argument] = Interval(argument, position, n)
-            for op in block.ops:
+            for op in operations(block):
                 position += 2
                 self._visit(op, position, n, escaping)
             self.last.append(position + 1)
@@ -238,7 +239,7 @@ class Intervals:
         self, op: Operation, position: int, n: int, escaping: list[tuple[Interval, int]]
     ) -> None:
         intervals = self.of
-        for operand in op.operands:
+        for operand in operands_of(op):
             interval = intervals[operand]
             interval.end = position
             if interval.block != n:
@@ -250,7 +251,7 @@ class Intervals:
         elif kind is WaitOp:
             self._positions[op] = position
             self._steps[n].append(CounterStep(op, counts=cast(WaitOp, op).counts))
-        elif kind is BranchOp and op.operands:
+        elif kind is BranchOp and operands_of(op):
             self.branches.append((position, cast(BranchOp, op)))
         for result in op.results:
             intervals[result] = Interval(result, position + (not _clobbers_early(op)), n)

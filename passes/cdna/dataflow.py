@@ -20,6 +20,7 @@ from fencewright.mlir_dialects.cdna import (
     TensorOp,
     WaitOp,
 )
+from fencewright.mlir_dialects.leaf_operation import operands_of, operations
 from fencewright.passes.analysis.control_flow import block_graph
 
 COUNTED = frozenset({LoadOp, StoreOp, AtomicOp, AsyncOp, TensorOp, CacheOp})
@@ -50,13 +51,15 @@ CounterSteps: TypeAlias = list[CounterStep]
 def steps_of(block: Block) -> CounterSteps:
     """The operations of ``block`` that matter to the counters, in order."""
     steps: CounterSteps = []
-    for op in block.ops:
+    for op in operations(block):
         kind = type(op)
         if kind is WaitOp:
             steps.append(CounterStep(op, (), (), cast(WaitOp, op).counts))
             continue
         uses = [
-            value for value in op.operands if type(value) is OpResult and type(value.op) in COUNTED
+            value
+            for value in operands_of(op)
+            if type(value) is OpResult and type(value.op) in COUNTED
         ]
         if kind in COUNTED:
             steps.append(CounterStep(op, uses, events_at(op)))

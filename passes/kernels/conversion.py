@@ -13,7 +13,7 @@ from xdsl.irdl import IRDLOperation
 
 from fencewright.lowering.sequence import Target
 from fencewright.mlir_dialects import scoped
-from fencewright.mlir_dialects.leaf_operation import append
+from fencewright.mlir_dialects.leaf_operation import append, operands_of, operations
 from fencewright.passes.analysis.dominance import check_definitions
 from fencewright.passes.kernels.accept import Function, byte_size, is_used, unsupported
 
@@ -155,7 +155,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
         try:
             for block in source:
                 self.build.block = self.blocks.get(block, self.entry)
-                for op in block.ops:
+                for op in operations(block):
                     self.convert(op)
         except KeyError:
             # In a single block what is not defined in time is not in ``values`` yet.
@@ -181,7 +181,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
     def operands(self, op: Operation) -> tuple[SSAValue, ...]:
         """The registers of the operands."""
         values = self.values
-        return tuple([values[operand] for operand in op.operands])
+        return tuple([values[operand] for operand in operands_of(op)])
 
     def registers_for(self, op: Operation | None, type: Attribute) -> RegisterT:
         """The registers that hold a value of ``op``, which is refused if none do."""

@@ -36,6 +36,7 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import Line, Operand, Placeholder
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna
+from fencewright.mlir_dialects.leaf_operation import operands_of, operations
 from fencewright.passes.analysis.control_flow import block_of, top_level
 from fencewright.passes.kernels.accept import check_printed, no_kernel
 
@@ -152,8 +153,8 @@ class _LineForm(NamedTuple):
         return Printed(text, effect_of(self.kind, self.unit, self.space, self.returns, operands))
 
 
-_Forms = dict[object, list[_LineForm]]
-"""The lines of a module's instructions, by the properties that they depend on."""
+_Forms = dict[object, list[Printed]]
+"""The lines of a module's instructions, by the properties and registers that they depend on."""
 
 
 class CodePrinter:
@@ -183,17 +184,17 @@ class CodePrinter:
         for."""
         for block in self.body.blocks:
             lines: list[Printed] = []
-            operations: list[Operation] = []
+            owners: list[Operation] = []
             self._count(block.args)
-            for op in block.ops:
+            for op in operations(block):
                 self._count(op.results)
                 printed = self.lines(op)
                 if self.explain and printed:
                     last = printed[-1]
                     printed = [*printed[:-1], Printed(last.text + _reason(op), last.effect)]
                 lines += printed
-                operations += [op] * len(printed)
-            self.operations.append(operations)
+                owners += [op] * len(printed)
+            self.operations.append(owners)
             yield lines
 
     def lines(self, op: Operation) -> list[Printed]:
@@ -243,13 +244,17 @@ class CodePrinter:
 
     def instruction(self, op: Operation) -> list[Printed]:
         properties, results = op.properties, op.results
+        registers = [
+            cast("cdna.RegisterType", value.type) for value in (*operands_of(op), *results)
+        ]
         # By identity, because to hash an attribute takes long; the module keeps them meanwhile.
-        key = (type(op), len(results), *properties, *map(id, properties.values()))
-        form = self.forms.get(key)
-        if form is None:
-            form = self.forms[key] = _form(cast(cdna.OpcodeOp, op))
-        registers = [cast(cdna.RegisterType, value.type) for value in (*op.operands, *results)]
-        return [line.printed(registers) for line in form]
+        named = (*properties.values(), *registers)
+        key = (type(op), len(results), *properties, *map(id, named))
+        printed = self.forms.get(key)
+        if printed is None:
+            form = _form(cast(cdna.OpcodeOp, op))
+            printed = self.forms[key] = [line.printed(registers) for line in form]
+        return printed
 
     def wait(self, op: Operation) -> list[Printed]:
         counts = cast(cdna.WaitOp, op).counts

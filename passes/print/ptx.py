@@ -21,6 +21,7 @@ from fencewright.lowering.ptx.module import (
     parameter_name,
 )
 from fencewright.mlir_dialects import ptx
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.control_flow import block_of, top_level
 from fencewright.passes.kernels.accept import check_printed, no_kernel
 
@@ -112,13 +113,13 @@ class _Printer:
         blocks = self.kernel.body.blocks
         lines = self.lines
         for block in blocks:
-            for op in block.ops:
+            for op in operations(block):
                 if type(op) is ptx.ConstOp and not _needs_register(op):
                     self.names[op.dst] = str(op.value.value.data)
         for block in blocks:
             lines.append(f"$L_bb{self.numbers[block]}:")
             self.origins.append(self.kernel)
-            for op in block.ops:
+            for op in operations(block):
                 before = len(lines)
                 _LINES[type(op)](self, op)
                 if self.explain and len(lines) > before:

@@ -11,6 +11,7 @@ from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.dataflow import solve
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.scoped_async import Group, Proxy, space_number
 from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks
 from fencewright.passes.kernels.accept import Function
@@ -87,7 +88,9 @@ class AsyncFunction:
         self.has_tensor = self.has_wgmma = False
         self.signalled: list[AccessLocation] = []
         self.fence_reads = fence_reads
-        self.in_cluster = any(is_of_cluster(op) for block in self.blocks for op in block.ops)
+        self.in_cluster = any(
+            is_of_cluster(op) for block in self.blocks for op in operations(block)
+        )
         self._collect()
         self.tensor_bit = 1 << len(self.entries)
         self.shapes: dict[tuple[AccessLocation, bool], Mask] = {}
@@ -104,7 +107,7 @@ class AsyncFunction:
     def _collect(self) -> None:
         for block in self.blocks:
             interesting = self.interesting[block] = []
-            for op in block.ops:
+            for op in operations(block):
                 if op.regions:
                     message = (
                         f"'{op.name}' has regions; asynchronous operations need control flow of "

@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.control_flow import (
     is_mlir_function,
     is_named,
@@ -116,7 +117,7 @@ def _known(blocks: list[Block]) -> list[SSAValue]:
 def _candidates(blocks: Iterable[Block]) -> Iterator[SSAValue]:
     for block in blocks:
         yield from filter(_is_generic, block.args)
-        for op in block.ops:
+        for op in operations(block):
             if op.name in _COMPUTE_POINTERS:
                 yield from filter(_is_generic, op.results)
 
@@ -199,7 +200,7 @@ def obstacles(function: Function) -> Iterator[tuple[scoped.AccessOperation, Obst
     blocks = reachable_blocks(function.body)
     known, candidates = {*_known(blocks)}, dict.fromkeys(_candidates(blocks))
     incoming = _incoming(blocks)
-    for op in (op for block in blocks for op in block.ops):
+    for op in (op for block in blocks for op in operations(block)):
         if not isinstance(op, scoped.AccessOperation) or not _is_generic(op.pointer):
             continue
         if op.pointer not in known:

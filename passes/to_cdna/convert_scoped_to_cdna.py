@@ -43,6 +43,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, Value
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import cdna, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.control_flow import (
     reachable_blocks,
     top_level,
@@ -572,7 +573,7 @@ def _needs_of(blocks: list[Block]) -> _Needs:
     # By identity, because to hash a type takes long.
     pointers: dict[int, Attribute] = {}
     for block in blocks:
-        for op in block.ops:
+        for op in operations(block):
             name = op.name
             if name in _POINTER_OPERAND:
                 pointer = op.operands[_POINTER_OPERAND[name]].type

@@ -36,6 +36,7 @@ from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import ptx, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.acquire_fences import unfenced_updates
 from fencewright.passes.analysis.control_flow import (
     reachable_blocks,
@@ -321,7 +322,9 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         if isinstance(op, scoped.FenceOp) and op.spaces is not None:
             if self.has_relaxed_barrier is None:
                 self.has_relaxed_barrier = any(
-                    _is_relaxed_barrier(each) for block in self.source_blocks for each in block.ops
+                    _is_relaxed_barrier(each)
+                    for block in self.source_blocks
+                    for each in operations(block)
                 )
             return () if self.has_relaxed_barrier else (NO_RELAXED_BARRIER,)
         return ()

@@ -17,6 +17,7 @@ from fencewright.lowering.targets import target_of
 from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, OrderingAttr
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.control_flow import reachable_blocks
 from fencewright.passes.kernels.accept import is_used, sequence_of
 from fencewright.passes.scoped.merge_fences import (
@@ -132,7 +133,7 @@ class FoldFencesPass(ModulePass):
 
 def _fences(body: Region) -> Iterator[scoped.FenceOp]:
     for block in body.blocks:
-        for op in block.ops:
+        for op in operations(block):
             if type(op) is scoped.FenceOp and is_plain(op):
                 yield op
 
@@ -147,7 +148,7 @@ def _neighbours(
     """The fences of an ordering with the access next to each that it could go into."""
     step, kinds = _NEXT[ordering]
     for block in blocks:
-        for op in block.ops:
+        for op in operations(block):
             if type(op) is not scoped.FenceOp or op.ordering.data is not ordering:
                 continue
             access = _next_to(op, step)

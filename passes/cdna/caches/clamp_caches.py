@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
 from fencewright.lowering.facts import clamped_maintenance, facts_for
 from fencewright.mlir_dialects.cdna import CacheOp
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.caches import CacheCode, modifiers_of
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 
@@ -24,7 +25,7 @@ class ClampCachesPass(CachePass):
 
     def run(self, code: CacheCode) -> None:
         facts = facts_for(self.facts, code.chip)
-        ops = [(op, block) for block in code.blocks for op in block.ops] if facts else []
+        ops = [(op, block) for block in code.blocks for op in operations(block)] if facts else []
         for op, block in ops:
             if not isinstance(op, CacheOp):
                 continue

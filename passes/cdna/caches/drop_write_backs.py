@@ -131,6 +131,17 @@ def solve(code: CacheCode) -> Solution:
     return _solve(code, code.steps)
 
 
+def states_in(code: CacheCode) -> Mapping[Block, list[StoreStates]]:
+    """The states before each step of a block, and where it ends."""
+    return _states(code, code.known(solve), code.steps)
+
+
+def _states(
+    code: CacheCode, solution: Solution, steps: Mapping[Block, CacheSteps]
+) -> Mapping[Block, list[StoreStates]]:
+    return {block: solution.states(block, steps[block]) for block in code.blocks}
+
+
 def _solve(code: CacheCode, steps: Mapping[Block, CacheSteps]) -> Solution:
     published = Published(AtBarriers(code.barriers_in_step))
 
@@ -155,11 +166,11 @@ def droppable_write_backs(
     steps = code.steps
     if through:
         steps = {block: [_as_if(step, through) for step in steps[block]] for block in code.blocks}
-    solution = _solve(code, steps) if through else code.known(solve)
+    states = _states(code, _solve(code, steps), steps) if through else code.known(states_in)
     return [
         step.op
         for block in {block_of(each.op) for each in code.write_backs}
-        for step, state in zip(steps[block], solution.states(block, steps[block]), strict=False)
+        for step, state in zip(steps[block], states[block], strict=False)
         if is_redundant(step, state)
     ]
 

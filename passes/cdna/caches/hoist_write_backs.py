@@ -22,6 +22,7 @@ from fencewright.passes.cdna.caches.drop_write_backs import (
     issued,
     level,
     solve,
+    states_in,
 )
 
 
@@ -97,11 +98,10 @@ class Hoisting:
     def __init__(self, code: CacheCode, reach: Visibility):
         self.code = code
         self.steps = code.steps
-        solution = code.known(solve)
-        self.published = solution.published
-        self.states = {block: solution.states(block, self.steps[block]) for block in code.blocks}
+        self.published = code.known(solve).published
+        self.states = code.known(states_in)
         self.reach = reach
-        self.next = self._next()
+        self.next = self._next() if len(code.blocks) > 1 else {}
         self.hoistable = self._hoistable()
 
     def _next(self) -> dict[Block, CacheOp]:
@@ -129,6 +129,8 @@ class Hoisting:
         looked at again.
         """
         self.hoistable = set(self.next) - set(self.code.entries)
+        if not self.hoistable:
+            return self.hoistable
 
         def left_by(block: Block) -> Iterable[Block]:
             if block not in self.hoistable:

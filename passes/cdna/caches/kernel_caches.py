@@ -1,7 +1,7 @@
 """The caches of ``cdna`` kernels, as the passes that minimise see them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, cast
@@ -33,6 +33,7 @@ from fencewright.mlir_dialects.cdna import (
     TensorOp,
     WaitOp,
 )
+from fencewright.mlir_dialects.leaf_operation import OfAlike, operations
 from fencewright.passes.analysis.caches import (
     COUNTER_BITS,
     IN_MEMORY,
@@ -68,14 +69,21 @@ def kernel_codes(module: ModuleOp) -> "Iterator[KernelCode]":
 
     Or several, where threads of a litmus test that are in one work-group run different ones.
     """
+
+    @cache
+    def meanings(chip: str) -> OfAlike[Meaning | None]:
+        return OfAlike(partial(meaning_on, chip))
+
     for kernels in _running_together(module):
-        yield KernelCode(kernels)
+        yield KernelCode(kernels, meanings(kernels[0].chip.data))
 
 
 class KernelCode(CacheCode):
-    """The kernels that a work-group runs."""
+    """The kernels that a work-group runs, and the meaning of their operations."""
 
-    def __init__(self, kernels: Sequence[KernelOp]):
+    def __init__(
+        self, kernels: Sequence[KernelOp], meaning_of: Callable[[Operation], Meaning | None]
+    ):
         super().__init__(
             [block for kernel in kernels for block in reachable_blocks(kernel.body)],
             [kernel.body.blocks[0] for kernel in kernels],
@@ -83,6 +91,7 @@ class KernelCode(CacheCode):
             kernels[0].tgsplit is not None,
         )
         self.kernels = kernels
+        self._meaning_of = meaning_of
 
     def read(self, block: Block) -> CacheSteps:
         """With the waits that the use of a result implies, if nothing younger is in flight.
@@ -90,11 +99,11 @@ class KernelCode(CacheCode):
         Not those of a branch: what comes next to it stands in other blocks.
         """
         steps: CacheSteps = []
-        chip = self.chip
+        chip, meaning_of = self.chip, self._meaning_of
         self.bound.discard(block)
         youngest: dict[int, Operation] = {}
         used: dict[int, set[int]] = {}
-        for op in block.ops:
+        for op in operations(block):
             if used and id(op) in used and not op.successors:
                 waits = sum(bit for bit, last in youngest.items() if id(last) in used[id(op)])
                 if (meaning := WAITS[waits]) is not None:
@@ -112,7 +121,7 @@ class KernelCode(CacheCode):
                             used.setdefault(id(use.operation), set()).add(id(op))
                         if not _IN_MEMORY.isdisjoint(counters):
                             self.bound.add(block)
-            meaning = meaning_on(op, chip)
+            meaning = meaning_of(op)
             if meaning is not None:
                 steps.append(CacheStep(op, meaning))
         return steps
@@ -213,7 +222,7 @@ _TOGETHER: Mapping[bool, Callable[[Any], int | None]] = MappingProxyType(
 """By the presence of clusters: the threads that synchronise at a scope narrower than the agent."""
 
 
-def meaning_on(op: Operation, chip: str) -> Meaning | None:
+def meaning_on(chip: str, op: Operation) -> Meaning | None:
     """The meaning of ``op`` for the caches of ``chip``; None if it has none."""
     kind = type(op)
     if kind in _COPYING:

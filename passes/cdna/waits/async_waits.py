@@ -25,6 +25,7 @@ from fencewright.mlir_dialects.cdna import (
     WaitOp,
     chip_of,
 )
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks
 
 Ages: TypeAlias = tuple[int, ...]
@@ -34,7 +35,7 @@ Ages: TypeAlias = tuple[int, ...]
 def resolve_async_waits(kernel: KernelOp) -> None:
     """Make each ``cdna.async_wait`` a wait of asynccnt, or nothing, and take the marks away."""
     blocks = reachable_blocks(kernel.body)
-    ops = {block: [op for op in block.ops if type(op) in _RELEVANT] for block in blocks}
+    ops = {block: [op for op in operations(block) if type(op) in _RELEVANT] for block in blocks}
     waits = [op for block in blocks for op in ops[block] if isinstance(op, AsyncWaitOp)]
     if waits:
         _resolve(kernel, ops, most=1 + max(each.pending.value.data for each in waits))

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import Counter
-from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, Token
+from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterState, Token
 from fencewright.lowering.cdna.counters.split_scoreboard import SplitScoreboard, split_events_of
 from fencewright.lowering.cdna.instructions import INSTRUCTIONS
 from fencewright.lowering.sequence import WaitCounts
@@ -31,6 +31,7 @@ from fencewright.mlir_dialects.cdna import (
     count_attr,
     register_of,
 )
+from fencewright.mlir_dialects.leaf_operation import operands_of, operations
 from fencewright.passes.analysis.control_flow import reachable_blocks
 from fencewright.passes.cdna.dataflow import COUNTED, CounterStep, CounterSteps, boards_at_entry
 from fencewright.passes.cdna.waits.async_waits import resolve_async_waits
@@ -53,13 +54,15 @@ def split_events_at(op: Operation) -> tuple[CounterEvent, ...]:
 def split_steps_of(block: Block) -> CounterSteps:
     """The operations of ``block`` that matter to the counters, in order."""
     steps: CounterSteps = []
-    for op in block.ops:
+    for op in operations(block):
         kind = type(op)
         if kind is WaitOp:
             steps.append(CounterStep(op, (), (), cast(WaitOp, op).counts))
             continue
         uses = [
-            value for value in op.operands if type(value) is OpResult and type(value.op) in COUNTED
+            value
+            for value in operands_of(op)
+            if type(value) is OpResult and type(value.op) in COUNTED
         ]
         events = split_events_at(op) if kind in COUNTED or kind is BarrierOp else ()
         if uses or events:
@@ -104,22 +107,25 @@ def decide(steps: CounterSteps, board: SplitScoreboard) -> list[SplitDecision]:
 
 def _still_needed(counts: WaitCounts, board: SplitScoreboard) -> WaitCounts:
     """Without the counters on which nothing is outstanding; those of no board stay (xcnt)."""
-    states = dict(board.states())
-    return counts.only(
-        name
-        for name, n in counts.given.items()
-        if name not in states or not states[name].satisfied(n)
-    )
+    states = dict[str, CounterState](board.states())
+    given = counts.given
+    left = [
+        name for name, n in given.items() if name not in states or not states[name].satisfied(n)
+    ]
+    return counts if len(left) == len(given) else counts.only(left)
 
 
 def _need(step: CounterStep, board: SplitScoreboard) -> WaitCounts:
-    tokens: list[Token] = [*step.uses]
-    if step.events:
-        # A loop may come back before an earlier result has arrived, which would then come last.
-        tokens += step.op.results
-        tokens += _crowd(step.op.results, board)
-    needs = {name: state.need(*tokens) for name, state in board.states()}
-    counts = WaitCounts(**{name: n for name, n in needs.items() if n is not None})
+    counts = _NOTHING
+    if any(state.stamps for state in board.counters.values()):
+        tokens: list[Token] = [*step.uses]
+        if step.events:
+            # A loop may come back before an earlier result has arrived, which would then come last.
+            tokens += step.op.results
+            tokens += _crowd(step.op.results, board)
+        needs = {name: state.need(*tokens) for name, state in board.states() if state.stamps}
+        if found := {name: n for name, n in needs.items() if n is not None}:
+            counts = WaitCounts(**found)
     in_lds = board.counters[Counter.DSCNT]
     if type(step.op) in _COPIES and not in_lds.satisfied(0):
         # A copy is no access of the wave's own, with which those to LDS would be in order.
@@ -127,6 +133,7 @@ def _need(step: CounterStep, board: SplitScoreboard) -> WaitCounts:
     return counts
 
 
+_NOTHING = WaitCounts()
 _COPIES = frozenset({AsyncOp, TensorOp})
 
 
@@ -172,6 +179,8 @@ def _carry_out(decision: SplitDecision) -> None:
 
 
 def _set(wait: WaitOp, counts: WaitCounts) -> None:
+    if wait.counts == counts:
+        return
     given = counts.given
     for name in WaitOp.COUNTERS:
         if name in given:

@@ -8,38 +8,18 @@ Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x, counters.
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.chips import ChipRow, Counter
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterEventKind
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.sequence import WaitCounts
-from fencewright.mlir_dialects.cdna import KernelOp, WaitOp, chip_of, count_attr
-from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks
-from fencewright.passes.cdna.dataflow import COUNTED
-from fencewright.passes.cdna.waits.insert_split_waits import split_events_at
-from fencewright.passes.cdna.waits.loosen_waits import (
-    ORDER,
-    RELEASES,
-    RELEVANT,
-    Duty,
-    WaitLine,
-    lds_matters_at,
-    must_be_acquired,
-    signals_lds,
-    takes_part,
-)
-
-
-class SplitDuty(NamedTuple):
-    """The effect of an operation on the counters: its events, and the waits that cover them."""
-
-    events: tuple[CounterEvent, ...] = ()
-    acquired: bool = False
-    released: bool = False
+from fencewright.mlir_dialects.cdna import WaitOp, count_attr
+from fencewright.passes.analysis.control_flow import block_graph
+from fencewright.passes.cdna.waits.loosen_waits import Duty, WaitLine, WaitLines, lds_matters_at
 
 
 class CounterAge(NamedTuple):
@@ -61,7 +41,7 @@ class CounterAge(NamedTuple):
             self.unordered or other.unordered,
         )
 
-    def issue(self, event: CounterEvent, duty: SplitDuty, limit: int) -> "CounterAge":
+    def issue(self, event: CounterEvent, duty: Duty, limit: int) -> "CounterAge":
         """One more operation; ages stop growing at ``limit``."""
         return CounterAge(
             0 if duty.acquired else _older(self.acquired, limit),
@@ -72,10 +52,13 @@ class CounterAge(NamedTuple):
     def wait(self, count: int) -> "CounterAge":
         """After a wait."""
         if count == 0:
-            return CounterAge()
+            return _NONE
         if self.unordered:
             return self
         return CounterAge(_left(self.acquired, count), _left(self.released, count))
+
+
+_NONE = CounterAge()
 
 
 def _fewer(one: int | None, other: int | None) -> int | None:
@@ -94,7 +77,7 @@ SplitAges: TypeAlias = Mapping[str, CounterAge]
 """The lattice: the age of each counter that accesses of the wave's own are in."""
 
 _NOTHING: SplitAges = MappingProxyType(
-    {str(c): CounterAge() for c in (Counter.LOADCNT, Counter.STORECNT, Counter.DSCNT)}
+    {str(c): _NONE for c in (Counter.LOADCNT, Counter.STORECNT, Counter.DSCNT)}
 )
 
 
@@ -102,108 +85,61 @@ def _join(one: SplitAges, other: SplitAges) -> SplitAges:
     return {name: age.join(other[name]) for name, age in one.items()}
 
 
-class OrderingWait(NamedTuple):
-    """An ordering wait: of a release or an acquire, and True if others can see LDS by a later
-    operation."""
-
-    releases: bool
-    lds_matters: bool
-
-
-def loosen_split_waits(kernel: KernelOp) -> None:
+def loosen_split_waits(code: WaitLines, chip: ChipRow) -> None:
     """Loosen the waits of one kernel."""
-    code = {
-        block: [WaitLine(op, _duty_of(op)) for op in block.ops if type(op) in RELEVANT]
-        for block in reachable_blocks(kernel.body)
-    }
-    lines = [line for of_block in code.values() for line in of_block]
-    if not any(line.duty.orders for line in lines):
-        return
     lds_matters = lds_matters_at(code)
-    waits = {
-        line.op: OrderingWait(line.duty.releases, lds_matters[line.op])
-        for line in lines
-        if line.duty.orders
-    }
-    blocks = {block: [line.op for line in of_block] for block, of_block in code.items()}
-    _loosen(kernel, blocks, waits)
+    limits = {str(counter): most - 1 for counter, most in chip.counters.items()}
 
-
-def _duty_of(op: Operation) -> Duty:
-    """The duty of an operation with waits and signals, independent of its counter."""
-    if type(op) is WaitOp:
-        phase = op.phase
-        return Duty(counts=op.counts, orders=phase in ORDER, releases=phase == RELEASES)
-    return Duty(signals=signals_lds(op))
-
-
-def _split_duty_of(op: Operation) -> SplitDuty:
-    """The duties of an operation; a release covers cache maintenance, whose end others may count
-    on."""
-    events = split_events_at(op) if type(op) in COUNTED else ()
-    ordered = takes_part(op)
-    return SplitDuty(events, ordered and must_be_acquired(op), ordered)
-
-
-def _loosen(
-    kernel: KernelOp,
-    blocks: Mapping[Block, list[Operation]],
-    waits: Mapping[Operation, OrderingWait],
-) -> None:
-    duties = {
-        op: _split_duty_of(op) for ops in blocks.values() for op in ops if type(op) is not WaitOp
-    }
-    limits = {str(counter): most - 1 for counter, most in chip_of(kernel).counters.items()}
-
-    def after(op: Operation, ages: SplitAges) -> SplitAges:
-        if type(op) is WaitOp:
-            given = _loosened(op, ages, waits.get(op)).given
-            return {n: age.wait(given[n]) if n in given else age for n, age in ages.items()}
-        duty = duties[op]
+    def after(line: WaitLine, ages: SplitAges) -> tuple[SplitAges, WaitCounts | None]:
+        """The ages after an operation as it will be, and the counts of a wait that remain."""
+        duty = line.duty
+        if duty.counts is not None:
+            counts = _loosened(duty, ages, lds_matters[line.op]) if duty.orders else duty.counts
+            waited = {n: ages[n].wait(count) for n, count in counts.given.items() if n in ages}
+            return {**ages, **waited}, counts
         changed = {
             name: ages[name].issue(event, duty, limits[name])
             for event in duty.events
             if (name := str(event.counter)) in ages
         }
-        return {**ages, **changed}
+        return {**ages, **changed} if changed else ages, None
 
     def carry(block: Block, ages: SplitAges) -> SplitAges:
-        for op in blocks[block]:
-            ages = after(op, ages)
+        for line in code[block]:
+            ages, _ = after(line, ages)
         return ages
 
-    order = list(blocks)
+    order = list(code)
     entry = solve(block_graph(order), {order[0]: _NOTHING}, carry, _join)
-    for block, ops in blocks.items():
+    for block, lines in code.items():
         ages = entry[block]
-        for op in ops:
-            later = after(op, ages)
-            if isinstance(op, WaitOp) and op in waits:
-                _carry_out(op, _loosened(op, ages, waits[op]))
-            ages = later
+        for line in lines:
+            ages, counts = after(line, ages)
+            if counts is not None and counts != line.duty.counts:
+                _carry_out(cast(WaitOp, line.op), counts)
 
 
-def _loosened(op: WaitOp, ages: SplitAges, wait: OrderingWait | None) -> WaitCounts:
-    """The remaining counts of a wait; of one that orders nothing, all."""
-    if wait is None:
-        return op.counts
+def _loosened(duty: Duty, ages: SplitAges, lds_matters: bool) -> WaitCounts:
+    """The remaining counts of an ordering wait. ``lds_matters``: others can see LDS by a later
+    operation."""
+    assert duty.counts is not None
     left: dict[str, int] = {}
-    for name, count in op.counts.given.items():
+    for name, count in duty.counts.given.items():
         if name not in ages:
             left[name] = count
             continue
         age = ages[name]
-        covered = age.released if wait.releases else age.acquired
-        if covered is None or _is_only_in_lds(name, age, wait):
+        covered = age.released if duty.releases else age.acquired
+        if covered is None or _is_only_in_lds(name, age, duty, lds_matters):
             continue
         left[name] = count if age.unordered else max(count, covered)
-    return WaitCounts(**left)
+    return duty.counts if left == duty.counts.given else WaitCounts(**left)
 
 
-def _is_only_in_lds(name: str, age: CounterAge, wait: OrderingWait) -> bool:
+def _is_only_in_lds(name: str, age: CounterAge, duty: Duty, lds_matters: bool) -> bool:
     """True where a release need not wait for LDS: LDS alone can tell, which a wave accesses in
     order."""
-    return name == Counter.DSCNT and wait.releases and not (age.unordered or wait.lds_matters)
+    return name == Counter.DSCNT and duty.releases and not (age.unordered or lds_matters)
 
 
 def _carry_out(op: WaitOp, counts: WaitCounts) -> None:

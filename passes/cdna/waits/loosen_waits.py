@@ -1,7 +1,8 @@
 """The pass ``loosen-waits``: an ordering wait covers the operations that it must and no younger."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 
@@ -11,7 +12,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.cdna.chips import CHIPS, Counter
+from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.counters.scoreboard import LIMITS, CounterEvent, CounterEventKind
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.sequence import WaitCounts
@@ -27,6 +28,7 @@ from fencewright.mlir_dialects.cdna import (
     chip_of,
     count_attr,
 )
+from fencewright.mlir_dialects.leaf_operation import OfAlike, operations
 from fencewright.passes.analysis.caches import SHARED, counted_on
 from fencewright.passes.analysis.control_flow import (
     block_graph,
@@ -63,9 +65,20 @@ class LoosenWaitsPass(ModulePass):
     name = "loosen-waits"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        duties = cache(_duties)
         for kernel in top_level(op):
             if isinstance(kernel, KernelOp):
-                _LOOSEN[chip_of(kernel).splits_counters](kernel)
+                duty_of = duties(kernel.chip.data, tgsplit=kernel.tgsplit is not None)
+                code = {
+                    block: [
+                        WaitLine(op, duty_of(op))
+                        for op in operations(block)
+                        if type(op) in RELEVANT
+                    ]
+                    for block in reachable_blocks(kernel.body)
+                }
+                if any(line.duty.orders for lines in code.values() for line in lines):
+                    _LOOSEN[chip_of(kernel).splits_counters](code, chip_of(kernel))
 
 
 class Age(NamedTuple):
@@ -141,19 +154,22 @@ class Ages(NamedTuple):
 class Duty(NamedTuple):
     """The part that an operation has in ordering waits.
 
-    ``event``: what it adds to a counter first; None if nothing. ``acquired``, ``released``: whether
+    ``events``: what it adds to counters. ``acquired``, ``released``: whether
     the wait of an acquire, or of a release, has to cover it. ``signals``: whether others may know
     by it that earlier operations on LDS are done. ``counts``: what a wait waits for; ``orders``:
     whether it is that of an acquire or a release; ``releases``: which.
     """
 
-    event: CounterEvent | None = None
+    events: tuple[CounterEvent, ...] = ()
     acquired: bool = False
     released: bool = False
     signals: bool = False
     counts: WaitCounts | None = None
     orders: bool = False
     releases: bool = False
+
+
+Events: TypeAlias = Callable[[Operation], tuple[CounterEvent, ...]]
 
 
 class WaitLine(NamedTuple):
@@ -167,25 +183,30 @@ def after(duty: Duty, ages: Ages) -> Ages:
     """Carry the ages over an operation."""
     if duty.counts is not None:
         return _after_wait(duty.counts, ages)
-    if duty.event is None:
+    if not duty.events:
         return ages
+    event, atomics, everything = duty.events[0], ages.atomics, ages.everything
     return Ages(
-        ages.atomics.issue(duty.event, covered=duty.acquired),
-        ages.everything.issue(duty.event, covered=duty.released),
+        atomics.issue(event, covered=duty.acquired), everything.issue(event, covered=duty.released)
     )
 
 
-def _duty_of(op: Operation, kernel: KernelOp) -> Duty:
+def _duties(chip: str, tgsplit: bool) -> OfAlike[Duty]:
+    events_of = _EVENTS_AT[CHIPS[chip].splits_counters]
+    return OfAlike(partial(_duty_of, chip, counted_on(tgsplit=tgsplit), events_of))
+
+
+def _duty_of(chip: str, counted: int, events_of: Events, op: Operation) -> Duty:
     if isinstance(op, WaitOp):
         phase = op.phase
         return Duty(counts=op.counts, orders=phase in ORDER, releases=phase == RELEASES)
-    events = events_at(op) if type(op) in COUNTED else ()
+    events = events_of(op) if type(op) in COUNTED else ()
     signals = signals_lds(op)
     if not events:
         return Duty(signals=signals)
     ordered = takes_part(op)
-    released = ordered and (events[0].awaited or _is_counted_on(op, kernel))
-    return Duty(events[0], ordered and must_be_acquired(op), released, signals)
+    released = ordered and (events[0].awaited or _is_counted_on(op, chip, counted))
+    return Duty(events, ordered and must_be_acquired(op), released, signals)
 
 
 def must_be_acquired(op: Operation) -> bool:
@@ -208,11 +229,11 @@ def _chip_of(op: Operation) -> str:
     return kernel.chip.data
 
 
-def _is_counted_on(op: Operation, kernel: KernelOp) -> bool:
+def _is_counted_on(op: Operation, chip: str, counted: int) -> bool:
     """True if waves that acquire from this one may rely on the completion of an invalidate."""
-    meaning = meaning_on(op, kernel.chip.data)
+    meaning = meaning_on(chip, op)
     assert meaning is not None
-    return bool(meaning.invalidates & counted_on(tgsplit=kernel.tgsplit is not None))
+    return bool(meaning.invalidates & counted)
 
 
 def takes_part(op: Operation) -> bool:
@@ -233,32 +254,6 @@ WaitLines: TypeAlias = dict[Block, list[WaitLine]]
 """The relevant operations of the blocks that control can reach, in reverse postorder."""
 
 
-def loosen_waits(kernel: KernelOp) -> None:
-    """Loosen the waits of one kernel."""
-    code = {
-        block: [op for op in block.ops if type(op) in RELEVANT]
-        for block in reachable_blocks(kernel.body)
-    }
-    if any(type(op) is WaitOp for ops in code.values() for op in ops):
-        _loosen(
-            {
-                block: [WaitLine(op, _duty_of(op, kernel)) for op in ops]
-                for block, ops in code.items()
-            }
-        )
-
-
-def _loosen_split(kernel: KernelOp) -> None:
-    """The same for a kernel of a chip that has a counter for each kind of access."""
-    from fencewright.passes.cdna.waits.loosen_split_waits import loosen_split_waits
-
-    loosen_split_waits(kernel)
-
-
-_LOOSEN = MappingProxyType({False: loosen_waits, True: _loosen_split})
-"""By whether each kind of access has a counter of its own."""
-
-
 def lds_matters_at(code: WaitLines) -> dict[Operation, bool]:
     """For each wait: whether something that is not in LDS signals after it."""
     signalled = _outside_signals(code)
@@ -268,12 +263,13 @@ def lds_matters_at(code: WaitLines) -> dict[Operation, bool]:
     return found
 
 
-def _loosen(code: WaitLines) -> None:
+def loosen_waits(code: WaitLines, chip: ChipRow) -> None:
+    """Loosen the waits of one kernel for a ``chip`` that counts accesses together."""
     lds_matters = lds_matters_at(code)
 
     def carry(block: Block, ages: Ages) -> Ages:
         for line in code[block]:
-            ages = loosely_after(line, ages, lds_matters)
+            ages, _ = loosely_after(line, ages, lds_matters)
         return ages
 
     blocks = list(code)
@@ -281,29 +277,47 @@ def _loosen(code: WaitLines) -> None:
     for block in blocks:
         ages = entry[block]
         for line in code[block]:
-            later = loosely_after(line, ages, lds_matters)
-            counts = _loosened(line, ages, lds_matters)
-            if counts is not None:
+            ages, counts = loosely_after(line, ages, lds_matters)
+            if counts is not None and counts != line.duty.counts:
                 _carry_out(cast(WaitOp, line.op), counts)
-            ages = later
 
 
-def loosely_after(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
-    """Carry the ages over an operation as it will be; over a wait, as its looser form leaves
-    them."""
+def _loosen_split(code: WaitLines, chip: ChipRow) -> None:
+    """The same for a chip that has a counter for each kind of access."""
+    from fencewright.passes.cdna.waits.loosen_split_waits import loosen_split_waits
+
+    loosen_split_waits(code, chip)
+
+
+def _split_events_at(op: Operation) -> tuple[CounterEvent, ...]:
+    from fencewright.passes.cdna.waits.insert_split_waits import split_events_at
+
+    return split_events_at(op)
+
+
+_LOOSEN = MappingProxyType({False: loosen_waits, True: _loosen_split})
+_EVENTS_AT: Mapping[bool, Events] = MappingProxyType({False: events_at, True: _split_events_at})
+"""By whether each kind of access has a counter of its own."""
+
+
+def loosely_after(
+    line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]
+) -> tuple[Ages, WaitCounts | None]:
+    """The ages after an operation as it will be, and the counts that an ordering wait needs."""
+    if not line.duty.orders:
+        return after(line.duty, ages), None
     counts = _loosened(line, ages, lds_matters)
-    return after(line.duty, ages) if counts is None else _after_wait(counts, ages)
+    return _after_wait(counts, ages), counts
 
 
 def _after_wait(counts: WaitCounts, ages: Ages) -> Ages:
     return Ages(ages.atomics.wait(counts), ages.everything.wait(counts))
 
 
-def _loosened(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> WaitCounts | None:
-    """The counts that an ordering wait needs; None for anything else."""
+def _loosened(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> WaitCounts:
+    """The counts that an ordering wait needs."""
     counts, releases = line.duty.counts, line.duty.releases
-    if counts is None or not line.duty.orders:
-        return None
+    assert counts is not None
     age = ages.everything if releases else ages.atomics
     vmcnt = counts.vmcnt
     if vmcnt is not None:
@@ -316,7 +330,10 @@ def _loosened(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) ->
     only_lds = not ages.everything.unordered
     if lgkmcnt is not None and releases and only_lds and not lds_matters[line.op]:
         lgkmcnt = None
-    return WaitCounts(vmcnt, lgkmcnt)
+    return _pair(vmcnt, lgkmcnt)
+
+
+_pair = cache(WaitCounts)
 
 
 def _carry_out(wait: WaitOp, counts: WaitCounts) -> None:
