@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import ParseError
 from fencewright.lowering.llvm.architecture import UNKNOWN, UNORDERED, architecture_of, triples_in
 from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
-from fencewright.mlir_dialects.leaf_operation import operations
+from fencewright.mlir_dialects.leaf_operation import OfAlike, operations
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir.newer import with_own_names
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
@@ -92,6 +92,16 @@ class ModuleWriter:
         """The reference to a metadata node of this ``text``."""
         number = self.nodes.setdefault(text, self.first_node + len(self.nodes))
         return f"!{number}"
+
+
+def _instructions_of(op: Operation) -> list[str]:
+    from fencewright.mlir_dialects.cdna import SynchronisingOp, WaitOp
+
+    is_code = isinstance(op, SynchronisingOp | WaitOp)
+    return [each.text for each in op.lines] if is_code else []
+
+
+_INSTRUCTIONS = OfAlike(_instructions_of)
 
 
 class FunctionWriter:
@@ -225,12 +235,7 @@ class FunctionWriter:
         return f"{write(ops)}{convergent}{ending}"
 
     def _inline_cdna(self, ops: Sequence[Operation]) -> str:
-        from fencewright.mlir_dialects.cdna import SynchronisingOp, WaitOp
-
-        instructions = [
-            each.text for op in ops if isinstance(op, SynchronisingOp | WaitOp) for each in op.lines
-        ]
-        text = "\\0A".join(instructions)
+        text = "\\0A".join([each for op in ops for each in _INSTRUCTIONS(op)])
         values = [self._typed(op.value) for op in ops if isinstance(op, llvm_ir.AwaitOp)]
         # The first wave of its work-group at a barrier is marked in scc.
         scc = ["~{scc}"] * ("_isfirst" in text)

@@ -7,9 +7,9 @@ such instructions before and after it. What is inserted gets LLVM's own fence be
 LLVM moves no access past it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 
@@ -36,7 +36,7 @@ from fencewright.lowering.vocabulary import Compat, Ordering, Phase, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.cdna import PLAIN, BarrierOp, CacheOp, WaitOp
-from fencewright.mlir_dialects.leaf_operation import operations
+from fencewright.mlir_dialects.leaf_operation import OfAlike, operations
 from fencewright.mlir_dialects.llvm_ir.dialect import METADATA, UNORDERED, FuncOp
 from fencewright.passes.analysis.caches import (
     BARRIER,
@@ -79,10 +79,15 @@ def llvm_ir_codes(module: ModuleOp) -> "Iterator[LLVMIRCode]":
     """The code of every function that has been lowered for CDNA, if there are ``cdna``
     operations."""
     meanings: _Meanings = {}
+
+    @cache
+    def maintained(chip: str) -> OfAlike[Meaning | None]:
+        return OfAlike(partial(_maintenance_on, chip))
+
     for function, target in lowered_functions(module):
         ops = (op for block in function.body.blocks for op in operations(block))
         if any(type(op) in _MAINTENANCE for op in ops):
-            yield LLVMIRCode(function, target, meanings)
+            yield LLVMIRCode(function, target, meanings, maintained(target.chip))
 
 
 _Meanings: TypeAlias = dict[object, tuple[Meaning | None, object]]
@@ -92,7 +97,13 @@ _Meanings: TypeAlias = dict[object, tuple[Meaning | None, object]]
 class LLVMIRCode(CacheCode):
     """A function in LLVM IR, lowered for a target, which a work-group runs as a kernel or calls."""
 
-    def __init__(self, function: FuncOp, target: Target, meanings: _Meanings):
+    def __init__(
+        self,
+        function: FuncOp,
+        target: Target,
+        meanings: _Meanings,
+        maintained: Callable[[Operation], Meaning | None],
+    ):
         blocks = reachable_blocks(function.body)
         super().__init__(blocks, blocks[:1], target.chip, target.tgsplit)
         self.target = target
@@ -100,6 +111,7 @@ class LLVMIRCode(CacheCode):
         self._in_memory = _IN_MEMORY[CHIPS[target.chip].splits_counters]
         self.function = function
         self._meanings = meanings
+        self._maintained = maintained
 
     def read(self, block: Block) -> CacheSteps:
         found = [step for op in operations(block) for step in self._steps_at(op)]
@@ -118,7 +130,7 @@ class LLVMIRCode(CacheCode):
 
     def _steps_at(self, op: Operation) -> CacheSteps:
         if type(op) in _MAINTENANCE:
-            meaning = maintenance(op, self.chip) if SCALAR not in op.attributes else _for_loads(op)
+            meaning = self._maintained(op)
             return [] if meaning is None else [CacheStep(op, meaning)]
         if type(op) in scoped.ACCESSES:
             meaning = self._meaning_of(cast(scoped.AccessOperation, op))
@@ -388,6 +400,10 @@ def bits_of_access(operation: str, op: scoped.AccessOperation, target: Target) -
     """The cache policy bits that LLVM gives ``operation``, a load or a store, with the scope of
     ``op``."""
     return _access_of(operation, op, _scope_of(op), _as_llvm(target)).modifiers
+
+
+def _maintenance_on(chip: str, op: Operation) -> Meaning | None:
+    return maintenance(op, chip) if SCALAR not in op.attributes else _for_loads(op)
 
 
 def scope_of_read(op: scoped.AccessOperation, target: Target) -> Scope:

@@ -1,6 +1,7 @@
 """Sequences of the lowering as operations of ``cdna`` among LLVM's instructions."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation
@@ -17,6 +18,8 @@ OWN = "own"
 
 SCALAR = "scalar"
 """Attribute of a wait whose ``lgkmcnt`` is for scalar loads alone."""
+
+_UNIT = UnitAttr()
 
 WITHIN = "within_workgroup"
 """Attribute of the waits before an access, or of a fence, at work-group scope: the ordering.
@@ -53,22 +56,25 @@ def wait_for_scalar_loads(
         waits[0].attributes |= attributes
         release = [*release, *waits]
     waits[0].properties["lgkmcnt"] = count_attr(0)
-    waits[0].attributes[SCALAR] = UnitAttr()
+    waits[0].attributes[SCALAR] = _UNIT
     return [*release]
 
 
 def _operation(
     instruction: Instruction, attributes: Mapping[str, Attribute], own: bool
 ) -> Operation:
-    phase = PHASES[instruction.phase]
     if instruction.wait is not None:
-        wait = WaitOp.of(instruction.wait, phase)
-        wait.attributes |= {**attributes, OWN: UnitAttr()} if own else attributes
+        wait = WaitOp.of(instruction.wait, PHASES[instruction.phase])
+        wait.attributes |= {**attributes, OWN: _UNIT} if own else attributes
         return wait
     kind = BarrierOp if instruction.phase is Phase.ACCESS else CacheOp
-    properties: dict[str, Attribute] = {
+    return kind.create(properties=_properties(instruction), attributes=attributes)
+
+
+@lru_cache(maxsize=1 << 10)
+def _properties(instruction: Instruction) -> Mapping[str, Attribute]:
+    return {
         "opcode": StringAttr(instruction.mnemonic),
         "modifiers": ArrayAttr([StringAttr(bit) for bit in instruction.modifiers]),
-        "phase": phase,
+        "phase": PHASES[instruction.phase],
     }
-    return kind.create(properties=properties, attributes=attributes)

@@ -24,11 +24,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -41,6 +41,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.llvm_ir.dialect import (
+    UNORDERED,
     FuncOp,
     InstOp,
     TopLevelOp,
@@ -177,6 +178,7 @@ class _Lowering:
         self.groups = {group[1]: line for line in lines if (group := _GROUP.match(line))}
         self.pointer_widths = pointer_widths(lines)
         self.made: dict[str, str] = {}
+        self.known: dict[object, tuple[_Surroundings, object]] = {}
 
     def new_groups(self) -> list[TopLevelOp]:
         """The groups of attributes that lowered functions refer to."""
@@ -201,14 +203,14 @@ class _Lowering:
         promised = _promises(function) if accesses else {}
         if accesses:
             self._escape_noalias(function)
+        target: Target | None = None
         for block in function.body.blocks:
             for op in operations(block):
                 if isinstance(op, ScopedOperation):
                     if op.scope is not None and text_of(op) is None:
-                        request = _request(op)
                         try:
-                            target = parse_target(**options).promising(*promised.get(op, ()))
-                            lower_operation(op, target, request)
+                            target = target or parse_target(**options)
+                            lower_operation(op, target.promising(*promised.get(op, ())))
                         except UnsupportedError as problem:
                             op.emit_error(str(problem), problem)
                 elif accesses and isinstance(op, InstOp):
@@ -268,31 +270,38 @@ class _Lowering:
             "ptx_version": version,
         }
 
-    def _replace(self, op: ScopedOperation, target: Target, request: dict[str, Any]) -> None:
+    def _replace(self, op: ScopedOperation, target: Target) -> None:
         """Put ``ptx`` operations in the place of ``op``."""
         from fencewright.passes.llvm_ir.ptx import replace
 
-        replace(op, target, request, self.pointer_widths)
+        replace(op, target, _request(op), self.pointer_widths)
 
-    def _surround(self, op: ScopedOperation, target: Target, request: dict[str, Any]) -> None:
+    def _surroundings(self, op: ScopedOperation, target: Target) -> "_Surroundings":
+        """The surroundings of ``op``, found once for operations that are alike."""
+        likeness, kept = op.likeness()
+        key = target, likeness, UNORDERED in op.attributes
+        if key not in self.known:
+            self.known[key] = _surroundings(op, target), kept
+        return self.known[key][0]
+
+    def _surround(self, op: ScopedOperation, target: Target) -> None:
         """Put ``cdna`` operations around ``op``, and clobbers that forbid LLVM to move accesses."""
-        from fencewright.passes.llvm_ir.caches import scope_of_read
         from fencewright.passes.llvm_ir.cdna import WITHIN, cdna_operations
         from fencewright.passes.llvm_ir.optimiser import clobber
         from fencewright.passes.llvm_ir.split_counters import also_for_scalar_loads
 
         if op.scope == _SINGLETHREAD or _is_private(op):
             return
-        around = _synchronisation(type(op), target, **request)
+        around, within, read_at = self._surroundings(op, target)
         if around.releases:
             block_of(op).insert_op_before(compiler_fence(op, Ordering.RELEASE), op)
         attributes = debug_attributes(op)
         before = cdna_operations(around.before, attributes)
         if around.waits_for_scalar_loads:
             before = also_for_scalar_loads(before, attributes)
-        if _is_within_workgroup(request):
+        if within is not None:
             for each in before:
-                each.attributes[WITHIN] = ORDERINGS[_merged(request)]
+                each.attributes[WITHIN] = within
         after: list[Operation] = cdna_operations(around.after, attributes, own=True)
         for each in (*before, *after):
             each.location = op.location
@@ -304,13 +313,34 @@ class _Lowering:
         if not op.OPERATION.is_access:
             Rewriter.erase_op(op)
             return
-        if isinstance(op, (LoadOp, AtomicRmwOp)):
-            op.properties["scope"] = SCOPES[scope_of_read(op, target)]
+        if read_at is not None:
+            op.properties["scope"] = read_at
         op.properties["ordering"] = _RELAXED
         if isinstance(op, CmpxchgOp):
             op.properties["failure_ordering"] = _RELAXED
         for name in _ORDERING_PROPERTIES:
             op.properties.pop(name, None)
+
+
+class _Surroundings(NamedTuple):
+    """The synchronisation around an operation; its ordering, if it is within the work-group; and
+    the scope of a read."""
+
+    around: _Synchronisation
+    within: Attribute | None
+    read_at: Attribute | None
+
+
+def _surroundings(op: ScopedOperation, target: Target) -> _Surroundings:
+    from fencewright.passes.llvm_ir.caches import scope_of_read
+
+    request = _request(op)
+    reads = isinstance(op, (LoadOp, AtomicRmwOp))
+    return _Surroundings(
+        _synchronisation(type(op), target, **request),
+        ORDERINGS[_merged(request)] if _is_within_workgroup(request) else None,
+        SCOPES[scope_of_read(op, target)] if reads else None,
+    )
 
 
 def _is_within_workgroup(request: Mapping[str, Any]) -> bool:
