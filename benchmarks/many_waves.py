@@ -23,6 +23,7 @@ _MANY_WAVES = {
     "ticket lock, 5 x 1": ticket_lock(5, 1),
     "ticket lock, 3 x 2": ticket_lock(3, 2),
     "grid barrier of 5": grid_barrier(5),
+    "grid barrier of 6": grid_barrier(6),
     "8 threads store to a word": storing(8),
     "SB14": ring(14),
 }
