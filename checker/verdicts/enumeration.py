@@ -558,7 +558,7 @@ def by_thread(value: Value, count: int) -> list[int] | None:
             if isinstance(each, Apply):
                 try:
                     numbers[each] = applied(each, numbers)
-                except _Unsupported:
+                except Unsupported:
                     return None
             elif isinstance(each, Const) and isinstance(each.constant, int):
                 numbers[each] = each.constant & _mask(each.bits or 32)
