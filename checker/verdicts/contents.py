@@ -125,30 +125,37 @@ def tickets(
 ) -> Iterator[Constraint]:
     """The results of additions to one counter by two threads are apart: each is at least the other
     plus that one's addend."""
-    e = Expressions(kernel.table)
     if relation is Relation.THREAD:
         return
     counts = [
-        [each for part in data_in(_asked(access)) for each in _counters(kernel, part, relation)]
+        [each for part in data_in(_asked(access)) for each in counters(kernel, part, relation)]
         for access in pair
     ]
     for one, two in product(*counts):
-        a, b = one.result, two.result
-        if one.place.root != two.place.root or a is None or b is None or a.bits != b.bits:
-            continue
-        cases: list[Constraint] = [Not(Overlap(one, 0, two, 1))]
-        for add, result, own, following, other in ((one, a, 0, b, 1), (two, b, 1, a, 0)):
-            left = _left(e, add, result)
-            is_whole = Compare("ule", result, own, left, own)
-            cases.append(AllOf((is_whole, Compare("ule", left, own, following, other))))
-        yield AnyOf(tuple(cases))
+        yield from counts_apart(kernel, one, 0, two, 1)
+
+
+def counts_apart(
+    kernel: Kernel, one: Access, own: int, two: Access, other: int
+) -> Iterator[Constraint]:
+    """The results of two additions to one counter, by two threads, are apart."""
+    e = Expressions(kernel.table)
+    a, b = one.result, two.result
+    if one.place.root != two.place.root or a is None or b is None or a.bits != b.bits:
+        return
+    cases: list[Constraint] = [Not(Overlap(one, own, two, other))]
+    for add, result, thread, following, later in ((one, a, own, b, other), (two, b, other, a, own)):
+        left = _left(e, add, result)
+        is_whole = Compare("ule", result, thread, left, thread)
+        cases.append(AllOf((is_whole, Compare("ule", left, thread, following, later))))
+    yield AnyOf(tuple(cases))
 
 
 def _asked(access: Access) -> list[Value]:
     return [*terms_of(access), *(each.value for each in access.conditions)]
 
 
-def _counters(kernel: Kernel, value: Value, relation: Relation) -> Iterator[Access]:
+def counters(kernel: Kernel, value: Value, relation: Relation) -> Iterator[Access]:
     """The addition that a value is the result of, if all writes of its counter add more than 0."""
     for access in kernel.accesses:
         if access.result is not value or not access.is_atomic or access.place.offset is None:

@@ -100,6 +100,11 @@ class Expressions:
             return value
         if (number := number_of(value)) is not None:
             return self.constant(_as_signed(number, value.bits) if signed else number, bits)
+        if isinstance(value, Apply) and value.operation == "ite":
+            condition, *arms = value.arguments
+            if all(number_of(each) is not None for each in arms):
+                yes, no = (self.resized(each, bits, signed=signed) for each in arms)
+                return self.chosen(condition, yes, no)
         if bits < value.bits:
             inner = value.arguments[0] if isinstance(value, Apply) else None
             extends = isinstance(value, Apply) and value.operation in ("zext", "sext")

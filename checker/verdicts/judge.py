@@ -66,6 +66,7 @@ from fencewright.checker.verdicts.model import (
     Witness,
 )
 from fencewright.checker.verdicts.order.clusters import lifetimes
+from fencewright.checker.verdicts.order.counters import handed_tickets
 from fencewright.checker.verdicts.order.halves import halves
 from fencewright.checker.verdicts.order.proxies import incoherent
 from fencewright.checker.verdicts.rules import RULES
@@ -470,6 +471,7 @@ class _Judge:
             *executed(self.kernel, second, 1),
             *((Overlap(one, 0, other, 1),) if rows is None else rows),
             *tickets(self.kernel, (first, second), relation),
+            *handed_tickets(self.kernel, (first, second), relation),
         )
         is_again = relation is Relation.THREAD and first.number == second.number
         if is_again:

@@ -3,6 +3,8 @@
 Every wrong twin differs from a right kernel in one qualifier, fence, value or place.
 """
 
+from pathlib import Path
+
 import pytest
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
@@ -741,3 +743,28 @@ def test_the_parities_of_waits_that_rounds_skip_are_not_those_of_their_phases() 
     assert verdict(body).kind is not FREE
     every = body.replace("@%p4 bra NEXT;", "")
     assert verdict(every).kind is FREE
+
+
+LAST_BLOCK = (Path(__file__).parents[2] / "examples/races/last_block.ptx").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("", "", FREE),
+        # All blocks but the last add up, and write the total.
+        ("setp.eq.s32 	%p8, %r44", "setp.ne.s32 	%p8, %r44", None),
+        ("atom.add.acq_rel.gpu.s32 %r44", "atom.add.relaxed.gpu.s32 %r44", RACE),
+        # Blocks may take the same ticket.
+        ("atom.add.acq_rel.gpu.s32 %r44", "atom.exch.acq_rel.gpu.b32 %r44", None),
+        ("mov.u32 	%r45, 1;", "mov.u32 	%r45, 0;", None),
+    ],
+)
+def test_one_block_is_the_last_and_tells_its_threads(
+    old: str, new: str, kind: VerdictKind | None
+) -> None:
+    """The ticket is compared by one thread, and a byte of shared memory hands the result on."""
+    before, right = LAST_BLOCK.split(".visible .entry _Z16", 1)
+    file = read_ptx(f"{before}.visible .entry _Z16{right.replace(old, new)}")
+    found = judge(kernel_of(file, file.functions["_Z16last_block_rightPKiPiS1_S1_"])).kind
+    assert found is kind or (kind is None and found is not FREE)

@@ -8,7 +8,9 @@ Source: PTX ISA, "Release and Acquire Patterns", "Observation order".
 """
 
 from collections.abc import Iterator
+from itertools import islice, product
 
+from fencewright.checker.verdicts.contents import counters, counts_apart
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
@@ -32,7 +34,7 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.order.claims import Claim
 from fencewright.checker.verdicts.order.flags import lemma_of, writes_to
-from fencewright.checker.verdicts.order.guards import Guard, comes_by, follows, implied
+from fencewright.checker.verdicts.order.guards import Guard, comes_by, follows, guards_of, implied
 from fencewright.lowering.code.value import Apply, Iteration, Value
 from fencewright.lowering.vocabulary import Scope
 
@@ -76,6 +78,35 @@ def claims(
         lemma = lemma_of(kernel, (earlier, added), (read, later), pair, guard, met=met)
         assumptions = frozenset({Assumption.FLAGS_ZERO})
         yield Claim("counter", late, (lemma,), read.line, assumptions)
+
+
+_FIRST, _SECOND = 2_000, 2_001
+"""Numbers of the threads that have counted for the CTAs of threads 0 and 1."""
+
+
+def handed_tickets(
+    kernel: Kernel, pair: tuple[Access, Access], relation: Relation
+) -> Iterator[Constraint]:
+    """Of two CTAs that come to accesses on what one thread of each has counted and told the others:
+    the counts are apart, as ``tickets`` are."""
+    if relation is not Relation.GRID:
+        return
+    sides = [
+        [
+            (guard, literal, count)
+            for guard in guards_of(kernel, access, thread, other)
+            if guard.is_met and guard.thread == other and guard.unknown == AnyOf(())
+            for literal in (guard.members[0][1],)
+            if literal is not None and len(guard.members) == 1
+            for leaf in leaves((literal.value,))
+            for count in counters(kernel, leaf, relation)
+        ]
+        for thread, (access, other) in enumerate(zip(pair, (_FIRST, _SECOND), strict=True))
+    ]
+    for (one, own, first), (two, other, second) in islice(product(*sides), 1):
+        yield from (*one.constraints, Holds(own, one.thread))
+        yield from (*two.constraints, Holds(other, two.thread))
+        yield from counts_apart(kernel, first, one.thread, second, two.thread)
 
 
 def _adds_one(access: Access) -> bool:

@@ -30,7 +30,7 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.order.lemmas import SCOPES
 from fencewright.lowering.code.effects import Proxy
-from fencewright.lowering.code.value import Result, Thread, Value
+from fencewright.lowering.code.value import Apply, Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
 Members = tuple[tuple[int, Literal | None], ...]
@@ -322,7 +322,9 @@ def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Itera
         if len(reads) != 1 or reads[0].is_strong or not reads[0].reads:
             continue
         write = _last_write(kernel, reads[0])
-        if write is None or write.value is None or write.value.bits < result.bits:
+        if write is None or write.value is None:
+            continue
+        if write.value.bits < result.bits and not _is_extended_alike(write.value):
             continue
         value = e.substituted(literal.value, {result: e.resized(write.value, result.bits)})
         for handed in e.literals(value, literal.polarity, literal.branch):
@@ -345,6 +347,14 @@ def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Itera
                     together = Together(other, thread, Scope.WORKGROUP)
                     own = (together, *executed(kernel, write, other), *link)
                     yield Guard((member,), around, other, barrier, True, own)
+
+
+def _is_extended_alike(value: Value) -> bool:
+    """True of a value that zeros and its sign extend alike: of constants that are not negative."""
+    is_choice = isinstance(value, Apply) and value.operation == "ite"
+    arms = value.arguments[1:] if isinstance(value, Apply) and is_choice else (value,)
+    numbers = [number_of(each) for each in arms]
+    return all(each is not None and not each >> value.bits - 1 for each in numbers)
 
 
 def _last_write(kernel: Kernel, read: Access) -> Access | None:
