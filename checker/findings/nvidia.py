@@ -26,11 +26,17 @@ _PUSH = (
     "mov.u32 %r3, tile;\nmapa.shared::cluster.u32 %r4, %r3, 1;\n"
     "st.shared::cluster.b32 [%r4], %r1;\n"
 )
-_REMOTE_ARRIVAL = (
-    "mov.u32 %r5, bar;\nmapa.shared::cluster.u32 %r6, %r5, 1;\n"
-    "mbarrier.arrive{}.shared::cluster.b64 _, [%r6];\n"
-)
 _MET = "barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n"
+_EXCHANGE = (
+    "@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;\n"
+    f"{_MET}mov.u32 %r2, %cluster_ctarank;\nxor.b32 %r2, %r2, 1;\n"
+    "mov.u32 %r3, tile;\nmapa.shared::cluster.u32 %r4, %r3, %r2;\n"
+    "@%p0 st.shared::cluster.b32 [%r4], 1;\n"
+    "mov.u32 %r5, bar;\nmapa.shared::cluster.u32 %r6, %r5, %r2;\n"
+    "@%p0 mbarrier.arrive{}.shared::cluster.b64 _, [%r6];\n"
+    "W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra W;\n"
+    f"ld.shared.b32 %r7, [tile];\n{_MET}"
+)
 _PRODUCT = (
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd10, %rd11, "
     "1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
@@ -59,9 +65,10 @@ def _page(
     source: str,
     bad: str,
     good: str,
+    options: tuple[str, ...] = (),
 ) -> RulePage:
     """The page of a rule of PTX with one example."""
-    options = ("--surplus",) if levels == (_NOTE,) else ()
+    options = options or (("--surplus",) if levels == (_NOTE,) else ())
     example = Example(bad=bad, good=good, architecture=PTX, chip=_CHIP, options=options)
     return RulePage(rule, levels, (PTX,), summary, text, source, (example,))
 
@@ -97,11 +104,11 @@ PAGES = (
         (_ERROR, _WARNING, _NOTE),
         summary="A proxy fence between reads and a write is missing",
         text="A copy overwrites what threads have read through the generic proxy; without a fence "
-        "between the proxies it may be first. One finding for all reads of a function, a note "
-        "where they only may be of the same bytes.",
+        "between the proxies it may be first. A note where execution alone orders them.",
         source=_PROXIES,
-        bad=f"ld.shared.b32 %r1, [tile];\nbar.sync 0;\n{_BULK_LOAD}",
-        good=f"ld.shared.b32 %r1, [tile];\n{_PROXY_FENCE}bar.sync 0;\n{_BULK_LOAD}",
+        bad=f"ld.shared.b32 %r1, [tile];\nbar.sync 0;\n@%p0 {_BULK_LOAD}",
+        good=f"ld.shared.b32 %r1, [tile];\n{_PROXY_FENCE}bar.sync 0;\n@%p0 {_BULK_LOAD}",
+        options=("--notes",),
     ),
     _page(
         Rule.ASYNC_UNWAITED,
@@ -157,8 +164,8 @@ PAGES = (
         text="An arrival in another CTA does not release at `.cluster` what was stored there, or a "
         "wait for such an arrival acquires at `.cta`. Without a scope an operation is at `.cta`.",
         source="PTX ISA, mbarrier.arrive, mbarrier.try_wait: .sem and .scope",
-        bad=f"{_MET}{_PUSH}{_REMOTE_ARRIVAL.format('')}{_MET}",
-        good=f"{_MET}{_PUSH}{_REMOTE_ARRIVAL.format('.release.cluster')}{_MET}",
+        bad=_EXCHANGE.format(""),
+        good=_EXCHANGE.format(".release.cluster"),
     ),
     _page(
         Rule.MBARRIER_INIT,

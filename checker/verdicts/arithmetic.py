@@ -254,13 +254,15 @@ def _part(access: Access, form: LinearForm, size: int | None) -> Access:
 
 def alike_threads(kernel: Kernel, access: Access) -> Relation | None:
     """The threads (WARP, CTA) that write equal values by a plain write, in no loop, of a value that
-    they have reduced together; None if they may differ.
+    they have reduced together to shared memory; None if they may differ.
 
     Its places are the same or apart: multiples of its size.
     """
     form, size = access.place.offset, access.size
     values = access.parts or (() if access.value is None else (access.value,))
     if access.reads or form is None or size is None or not values:
+        return None
+    if access.place.root.region is not Region.SHARED:
         return None
     if kernel.loops_of(access.instruction):
         return None

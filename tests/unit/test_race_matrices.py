@@ -37,8 +37,8 @@ _WGMMA = """
     ("between", "after", "found"),
     [
         ("bar.sync 0;", "bar.sync 0;", set[str]()),
-        ("", "bar.sync 0;", {"write-read", "read-write"}),
-        ("bar.sync 0;", "", {"write-read", "read-write"}),
+        ("", "bar.sync 0;", {"write-read"}),
+        ("bar.sync 0;", "", {"write-read"}),
     ],
 )
 @pytest.mark.parametrize("threads", [32, 128])
@@ -52,7 +52,7 @@ def test_wmma_writes_what_lanes_read() -> None:
     body = """
     wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%r20], {%r4, %r5, %r6, %r7}, 16;
     ld.shared.u16 %r3, [%r22]; ret;"""
-    assert kinds(body, "1, 32") == {"write-read", "read-write"}
+    assert kinds(body, "1, 32") == {"write-read"}
 
 
 @pytest.mark.parametrize(

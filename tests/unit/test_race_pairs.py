@@ -247,7 +247,7 @@ def test_tensor_memory_is_allocated_by_a_warp_at_once() -> None:
     body = """tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 32; bar.sync 0;
     ld.shared.b32 %r3, [tile]; ret;"""
     assert kinds(body, "1, 32") == set()
-    assert kinds(body.replace("bar.sync 0;", ""), "1, 32") == {"write-read", "read-write"}
+    assert kinds(body.replace("bar.sync 0;", ""), "1, 32") == {"write-read"}
 
 
 def test_small_accesses_refine_a_word() -> None:
