@@ -228,7 +228,7 @@ def test_the_repaired_code_is_written(tmp_path: Path, capsys: pytest.CaptureFixt
     expected = MESSAGE.read_text().replace(STORE.format("relaxed"), STORE.format("release"))
     assert to.read_text() == expected
     assert fence_check.main(["--fix", str(to)]) == 0
-    assert f"{to}: nothing to repair" in capsys.readouterr().out
+    assert f"{to}: nothing to repair; " in capsys.readouterr().out
 
 
 def test_a_file_may_be_repaired_in_its_place_and_is_whole(

@@ -20,7 +20,7 @@ from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, outpu
 from fencewright.tools.inputs.code_kind import is_ptx_file
 from fencewright.tools.reports.author_text import author_lines
 from fencewright.tools.reports.color import painter
-from fencewright.tools.reports.file_report import FileReport, ReportedFinding
+from fencewright.tools.reports.file_report import FileReport, ReportedFinding, verdict_counts
 from fencewright.tools.statuses import worst
 
 FINDINGS, SURPLUS = "findings", "surplus"
@@ -223,7 +223,7 @@ def _fixed_lines(report: FileReport, fixer: Fixer, arguments: Namespace) -> Iter
     for step, line in steps:
         yield str(paint(Diagnostic(_step_text(step), fixer.file, line, 1, Severity.NOTE)))
     if not done and not steps:
-        yield f"{fixer.file}: nothing to repair"
+        yield f"{fixer.file}: nothing to repair; {verdict_counts([report]).text()}"
         return
     if steps:
         yield f"{fixer.file}: {ASSUMED}"
