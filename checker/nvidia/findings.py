@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from fencewright.checker.findings.finding import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule, VerdictKind
 from fencewright.checker.nvidia.grid_dependency import GridAnalysis
 from fencewright.checker.nvidia.guarantees import lines_of, releases_at
 from fencewright.checker.nvidia.lifetimes import End, LifetimeAnalysis
@@ -24,7 +24,7 @@ from fencewright.checker.nvidia.wgmma import ProductAnalysis
 from fencewright.checker.verdicts.findings import findings_of, merged
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Conflict as Race
-from fencewright.checker.verdicts.model import Verdict
+from fencewright.checker.verdicts.model import Obstacle, Verdict
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.code.effects import Kind
@@ -93,7 +93,13 @@ def judged(
             _Replays(file, function) if replays else _never,
         )
     )
-    return JudgedFunction(function, verdict, tuple(merged(races, hazards(file, function))))
+    others = [*hazards(file, function)]
+    wrong = next((each for each in others if each.level in (_ERROR, _WARNING)), None)
+    if wrong is not None and verdict.kind is VerdictKind.RACE_FREE:
+        # What is wrong is in no pair of accesses that was judged: a copy that nobody waits for.
+        obstacle = Obstacle(f"[{wrong.rule}] is in no pair of accesses", wrong.line)
+        verdict = Verdict(VerdictKind.NOT_JUDGED, obstacles=(obstacle,), notes=verdict.notes)
+    return JudgedFunction(function, verdict, tuple(merged(races, others)))
 
 
 def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
