@@ -994,8 +994,8 @@ def _obstacle_of(first: Access, second: Access) -> Obstacle | None:
 
 
 def _certain(access: Access) -> Access:
-    """An access with the bytes alone that it accesses in any case."""
-    if access.least is None:
+    """An access with the bytes alone that it accesses in any case; itself if none are known."""
+    if access.least is None or access.place.offset is None:
         return access
     return replace(access, size=access.least, obstacle="", least=None)
 

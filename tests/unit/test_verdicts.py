@@ -789,3 +789,18 @@ def test_threads_have_places_of_their_own_in_every_round() -> None:
     assert verdict.by == ("arithmetic",)
     assert verdict_of(_TWO_ROUNDS.format(stride="mov.u32 %r12, %r9;", step=4)).kind is not FREE
     assert verdict_of(_TWO_ROUNDS.format(stride="", step=2)).kind is not FREE
+
+
+def test_copies_to_places_that_are_not_known_are_no_race() -> None:
+    """Each of two boxes may have all the bytes that their mbarrier expects."""
+    copy = (
+        "@%p1 cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes "
+        "[%r{0}], [%rd1, {{%r1}}], [s];\n"
+    )
+    body = f"""
+        setp.eq.u32 %p1, %r2, 0; cvt.u32.u64 %r20, %rd2; add.u32 %r21, %r20, 8192;
+        @%p1 mbarrier.init.shared::cta.b64 [s], 1;
+        @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [s], 16384;
+        {copy.format(20)}{copy.format(21)}
+    """
+    assert verdict_of(body, Launch(block=(64, 1, 1), grid=(1, 1, 1))).kind is NOT_JUDGED
