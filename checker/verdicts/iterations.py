@@ -104,6 +104,28 @@ def _went_on(kernel: Kernel, loop: Loop) -> Iterator[Literal]:
         bound = _below(e, literal, loop)
         if bound is not None:
             yield bound
+        yield from _before_overflow(e, literal, loop, before)
+
+
+def _before_overflow(
+    e: Expressions, literal: Literal, loop: Loop, before: Value
+) -> Iterator[Literal]:
+    """Of a condition on what each iteration shifts up by one more place: it has held also where all
+    bits but one, and all, were shifted out, if there have been as many iterations."""
+    work, widths = [literal.value], dict[int, None]()
+    while work:
+        part = work.pop()
+        if isinstance(part, Apply) and loop.iteration in leaves((part,)):
+            if part.operation == "shl" and loop.iteration in leaves(part.arguments[1:]):
+                widths.setdefault(part.bits)
+            work += part.arguments
+    for bits in widths:
+        for number in (bits - 2, bits - 1):
+            last = e.constant(number, loop.iteration.bits)
+            held = e.substituted(literal.value, {loop.iteration: last})
+            held = held if literal.polarity else e.negated(held)
+            earlier = e.apply("ult", (before, last), 1)
+            yield Literal(e.apply("or", (earlier, held), 1), True, literal.branch)
 
 
 def _unwrapped(e: Expressions, literal: Literal, loop: Loop) -> Literal | None:

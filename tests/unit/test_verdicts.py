@@ -804,3 +804,22 @@ def test_copies_to_places_that_are_not_known_are_no_race() -> None:
         {copy.format(20)}{copy.format(21)}
     """
     assert verdict_of(body, Launch(block=(64, 1, 1), grid=(1, 1, 1))).kind is NOT_JUDGED
+
+
+_DOUBLING = """
+    mov.u32 %r20, %ntid.x; mov.u32 %r9, 1; st.shared.u32 [%r5], %r2; bar.sync 0;
+L:  shl.b32 %r10, %r9, 1; mul.lo.u32 %r11, %r10, %r2;
+    setp.ge.u32 %p2, %r11, %r20; @%p2 bra M;
+    add.u32 %r12, %r11, {by}; shl.b32 %r12, %r12, 2; add.u32 %r12, %r3, %r12;
+    shl.b32 %r13, %r11, 2; add.u32 %r13, %r3, %r13;
+    ld.shared.u32 %r14, [%r12]; st.shared.u32 [%r13], %r14;
+M:  {barrier}
+    setp.lt.u32 %p1, %r10, %r20; mov.u32 %r9, %r10; @%p1 bra L;
+"""
+
+
+def test_a_stride_that_doubles_is_never_zero() -> None:
+    right = _DOUBLING.format(by="%r9", barrier="bar.sync 0;")
+    assert verdict_of(right).kind is FREE
+    for by, barrier in (("%r10", "bar.sync 0;"), ("%r9", "")):
+        assert verdict_of(_DOUBLING.format(by=by, barrier=barrier)).kind is not FREE
