@@ -709,8 +709,16 @@ class _Judge:
 
     def _ends_loop(self, access: Access, literal: Literal) -> bool:
         """True of a condition on which a loop is left by its one exit: a kernel that ends has found
-        it true."""
+        it true. Not of a loop that polls: a lock that nobody gives back lets one thread go on."""
         here = self.kernel.block_of[access.instruction]
+        data = [*filter(is_data, leaves((literal.value,)))]
+        reads = [
+            self.kernel.accesses_at.get(each.instruction, ())
+            for each in data
+            if isinstance(each, Result)
+        ]
+        if any(not own or any(each.is_strong for each in own) for own in reads):
+            return False
         return any(
             here not in loop.blocks and has_one_exit(self.kernel, loop)
             for loop in self.kernel.loops_around(literal.branch)
