@@ -662,8 +662,10 @@ class _Judge:
         if order.strength is Strength.UNKNOWN:
             line = second.line if order.line is None else order.line
             return Obstacle(_between(order.reason, first, second, NO_ORDER), line)
-        for access in (first, second):
-            leaf = self._paths(access, 0)[1]
+        # Of two threads that poll, a lock that nobody gives back lets one go on.
+        polled = [self._polled(each) for each in (first, second)]
+        for access, own in zip((first, second), polled, strict=True):
+            leaf = own if None not in polled else self._paths(access, 0)[1]
             if leaf is not None:
                 return Obstacle(
                     _between("a condition depends on data", first, second, order),
@@ -707,18 +709,21 @@ class _Judge:
             work.append(yes if polarity else no)
         return tuple(taken), None
 
+    def _polled(self, access: Access) -> Value | None:
+        """The result of a strong read that a condition of an access is about."""
+        results = (
+            leaf
+            for literal in access.conditions
+            for leaf in leaves((literal.value,))
+            if isinstance(leaf, Result)
+            and any(each.is_strong for each in self.kernel.accesses_at.get(leaf.instruction, ()))
+        )
+        return min(results, key=_number, default=None)
+
     def _ends_loop(self, access: Access, literal: Literal) -> bool:
         """True of a condition on which a loop is left by its one exit: a kernel that ends has found
-        it true. Not of a loop that polls: a lock that nobody gives back lets one thread go on."""
+        it true."""
         here = self.kernel.block_of[access.instruction]
-        data = [*filter(is_data, leaves((literal.value,)))]
-        reads = [
-            self.kernel.accesses_at.get(each.instruction, ())
-            for each in data
-            if isinstance(each, Result)
-        ]
-        if any(not own or any(each.is_strong for each in own) for own in reads):
-            return False
         return any(
             here not in loop.blocks and has_one_exit(self.kernel, loop)
             for loop in self.kernel.loops_around(literal.branch)

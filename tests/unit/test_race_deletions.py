@@ -34,7 +34,6 @@ LOWERED = {
 
 NEEDLESS = {
     ("cp.async", "bar.sync 0"): "each lane reads what it has copied itself",
-    ("cp.async of zeros", "bar.sync 0"): "the same",
     (
         "proxy fence",
         "cp.async.bulk.wait_group 0",

@@ -144,8 +144,6 @@ PAIRS = (
          "write-read", "4, 32"),
     Pair("last block", _LAST, "fence.acq_rel.gpu;", "", "write-read", "2, 32"),
     Pair("cp.async", _COPY, "cp.async.wait_group 0;", "", "copy not waited for"),
-    Pair("cp.async of zeros", _COPY.replace("], 4;", "], 4, 0;"), "cp.async.wait_group 0;", "",
-         "copy not waited for"),
     Pair("bulk copy", _LOAD.format(arrive="mbarrier.arrive@.shared::cta.b64 _, [bar]%;"),
          ".expect_tx", "", "copy not waited for"),
     Pair("proxy fence", _STORE, "fence.proxy.async.shared::cta;", "", "proxy"),
@@ -177,6 +175,13 @@ def test_the_wrong_twin_has_one(pair: Pair) -> None:
 
 
 # Pitfalls
+
+
+@pytest.mark.parametrize(
+    ("wait", "found"), [("", {"copy not waited for"}), ("cp.async.wait_all;", set())]
+)
+def test_the_zeros_of_a_copy_are_writes(wait: str, found: set[str]) -> None:
+    assert kinds(_COPY.replace("], 4;", "], 4, 0;").replace("@", wait)) == found
 
 
 def test_the_async_proxy_does_not_see_what_threads_know() -> None:

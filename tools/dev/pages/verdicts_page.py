@@ -49,8 +49,8 @@ def verdicts_page() -> str:
             _HEAD,
             "## Labelled kernels\n",
             "With the label's grid and block. SentryWard 0.1.1 had the scalar arguments too; inputs"
-            " that it refused count as not decided ([races.md](../races.md#public-suites) has 32 of "
-            "them repaired). The"
+            " that it refused count as not decided ([races.md](../races.md#public-suites) has 32 of"
+            " them repaired). The"
             " patterns are those that verdicts have replaced, on 470 kernels of the suites.\n",
             _confusion(labelled, "class", lambda name: f"{name}: {_CLASSES[name]}"),
             _confusion(labelled, "suite", str),
