@@ -178,7 +178,7 @@ def test_the_wrong_twin_has_one(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wait", "found"), [("", {"copy not waited for"}), ("cp.async.wait_all;", set())]
+    ("wait", "found"), [("", {"copy not waited for"}), ("cp.async.wait_all;", set[str]())]
 )
 def test_the_zeros_of_a_copy_are_writes(wait: str, found: set[str]) -> None:
     assert kinds(_COPY.replace("], 4;", "], 4, 0;").replace("@", wait)) == found
