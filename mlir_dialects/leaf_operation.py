@@ -137,7 +137,7 @@ class OfAlike(Generic[T]):
     """A fact of operations that ``make`` finds once for all that are alike.
 
     These are of one class, with the same properties, discardable attributes and number of results.
-    Attributes are told apart by identity, as in ``LeafOperation.likeness``.
+    Attributes are compared by identity, as in ``LeafOperation.likeness``.
     """
 
     def __init__(self, make: Callable[[Any], T]):

@@ -7,6 +7,7 @@ digits have: the step of each index is the step of the one before, times its siz
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import gcd
 
@@ -293,14 +294,16 @@ def _alike_bits(kernel: Kernel, value: Value) -> int:
         return _EVERY
     if (exchange := kernel.exchanges.get(value)) is not None:
         return _alike_bits(kernel, exchange[0])
-    if not isinstance(value, Apply | Result):
+    if isinstance(value, Apply):
+        make = partial(_of_arguments, kernel, value)
+    elif isinstance(value, Result):
+        make = partial(_of_load, kernel, value)
+    else:
         return 0
-    make = _of_arguments if isinstance(value, Apply) else _of_load
-    return kernel.remembered(("alike bits", value), lambda: make(kernel, value))
+    return kernel.remembered(("alike bits", value), make)
 
 
-def _of_load(kernel: Kernel, value: Value) -> int:
-    assert isinstance(value, Result)
+def _of_load(kernel: Kernel, value: Result) -> int:
     access, *others = kernel.accesses_at.get(value.instruction, ()) or (None,)
     if access is None or others or access.is_strong or access.writes:
         return 0
@@ -321,8 +324,7 @@ def _has_barriers_alone(kernel: Kernel) -> bool:
     )
 
 
-def _of_arguments(kernel: Kernel, value: Value) -> int:
-    assert isinstance(value, Apply)
+def _of_arguments(kernel: Kernel, value: Apply) -> int:
     own = _common(kernel, value.arguments) | _tried_bits(kernel, value)
     if value.operation in kernel.commutative and len(value.arguments) == 2:
         for one, other in (value.arguments, value.arguments[::-1]):

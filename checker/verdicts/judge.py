@@ -347,7 +347,9 @@ class _Judge:
                 self._assume_dimensions()
             elif _write_equal_values(first, second, relation):
                 self._judge_equal(first, second, relation)
-            elif not self._judge_relation(first, second, relation, is_strong=is_strong):
+            elif not self._judge_relation(
+                first, second, relation, is_strong=is_strong, splits_warps=alike is not None
+            ):
                 return
 
     def _judge_equal(self, first: Access, second: Access, relation: Relation) -> None:
@@ -453,11 +455,18 @@ class _Judge:
             self.assumptions.add(Assumption.ROOM)
 
     def _judge_relation(
-        self, first: Access, second: Access, relation: Relation, *, is_strong: bool = False
+        self,
+        first: Access,
+        second: Access,
+        relation: Relation,
+        *,
+        is_strong: bool = False,
+        splits_warps: bool = False,
     ) -> bool:
         """Judge a pair in one relation; false where no other relation has to be looked at.
 
-        ``is_strong``: it is no conflict but for an order that is broken.
+        ``is_strong``: it is no conflict but for an order that is broken. ``splits_warps``: threads
+        of one warp write one value.
         """
         known = _obstacle_of(first, second)
         if known is not None and self._is_one_more(first, second):
@@ -479,8 +488,7 @@ class _Judge:
             iterations = [loop.iteration for loop in self.kernel.loops_of(first.instruction)]
             again = AnyOf(tuple(Not(Compare("eq", i, 0, i, 1)) for i in iterations))
             constraints = (*constraints, again)
-        alike = alike_threads(self.kernel, first) if first is second else None
-        is_of_warps = relation is Relation.CTA and alike is not None
+        is_of_warps = splits_warps and relation is Relation.CTA
         solver = self._solver(relation, splits_warps=is_of_warps)
         pair = ThreadPair(relation, constraints, solver)
         key = (_shape(first), _shape(second), relation, is_again or is_of_warps)

@@ -95,7 +95,7 @@ class Solutions:
     def _keep(self, solution: "_Solution") -> Mapping[str, int]:
         self.known = [solution, *(each for each in self.known if each is not solution)]
         del self.known[_MOST_KEPT:]
-        return solution.told()
+        return solution.named()
 
 
 def _firsts(asked: Asked) -> "Iterator[_Solution]":
@@ -161,7 +161,7 @@ class _Solution:
                 if steps and not rest and 0 <= number < most:
                     yield _Solution({**self.numbers, name: number}, self.parameter)
 
-    def told(self) -> Mapping[str, int]:
+    def named(self) -> Mapping[str, int]:
         """The numbers by name, those of parameters too that have been asked for."""
         asked = (value for value, _ in self._values if isinstance(value, Param))
         names = (parameter(each) for each in asked if not is_variable(each))

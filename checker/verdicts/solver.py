@@ -251,11 +251,11 @@ class BitVectors:
                 if given != tuple(own):
                     return False
                 continue
-            told = self.dimensions(kind)
+            own_dimensions = self.dimensions(kind)
             if prod(own) > most[kind] or not all(own):
                 return False
             for d, size in zip("xyz", own, strict=True):
-                if size > (limits[d] if d in told else 1):
+                if size > (limits[d] if d in own_dimensions else 1):
                     return False
         return True
 

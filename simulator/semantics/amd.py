@@ -10,6 +10,7 @@ to 12.4 (SALU), 12.7 to 12.10 (VALU); LLVM 24 AMDGPU, SOPInstructions.td and VOP
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeVar
 
 from fencewright.simulator.core.program import ArithmeticKind
 
@@ -183,6 +184,7 @@ RELATIONS: Mapping[str, tuple[ArithmeticKind, bool]] = MappingProxyType(
 """Kind, and whether the operands change places."""
 
 _Entry = tuple[str, MeaningRow]
+_RowT = TypeVar("_RowT")
 _CARRYING = (
     ("add", _K.ADD, False), ("sub", _K.SUB, False), ("subrev", _K.SUB, True),
 )  # fmt: skip
@@ -255,13 +257,14 @@ def _vector() -> Iterator[_Entry]:
                     yield f"{prefix}_{name}_{type}{bits}", row
 
 
-def _unique(rows: Iterable[_Entry]) -> Mapping[str, MeaningRow]:
-    found: dict[str, MeaningRow] = {}
+def unique(rows: Iterable[tuple[str, _RowT]]) -> Mapping[str, _RowT]:
+    """Rows by name. Raises ``AssertionError`` for two of one name."""
+    found: dict[str, _RowT] = {}
     for name, row in rows:
         if found.setdefault(name, row) is not row:
             raise AssertionError(f"two rows for {name}")
     return MappingProxyType(found)
 
 
-MEANINGS = _unique((*_scalar(), *_vector()))
+MEANINGS = unique((*_scalar(), *_vector()))
 """Instructions whose meaning both executors have, by their mnemonics without encoding."""

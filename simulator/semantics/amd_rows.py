@@ -19,7 +19,7 @@ from fencewright.lowering.cdna.access_names import AccessName, Path
 from fencewright.lowering.vocabulary import RmwKind
 from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.semantics import amd
-from fencewright.simulator.semantics.amd import MASK, MEANINGS, MeaningRow
+from fencewright.simulator.semantics.amd import MASK, MEANINGS, MeaningRow, unique
 from fencewright.simulator.semantics.elements import (
     COMPARED_NUMBERS,
     UPDATES,
@@ -1050,14 +1050,6 @@ PACKED: Mapping[str, str] = MappingProxyType(
 """The instruction of one half of each packed one."""
 
 
-def _unique(rows: Iterator[_Entry]) -> Mapping[str, Row]:
-    found: dict[str, Row] = {}
-    for name, row in rows:
-        if found.setdefault(name, row) is not row:
-            raise AssertionError(f"two rows for {name}")
-    return MappingProxyType(found)
-
-
 def _all() -> Iterator[_Entry]:
     for part in (
         _meanings, _vector_integers, _halves, _vector_floats, _conversions, _scalar, _comparisons,
@@ -1083,8 +1075,8 @@ def _renamed() -> Iterator[_Entry]:
         yield name, replace(_FIRST_ROWS[of])
 
 
-_FIRST_ROWS = _unique(_all())
-ROWS = _unique(chain(_FIRST_ROWS.items(), _renamed()))
+_FIRST_ROWS = unique(_all())
+ROWS = unique(chain(_FIRST_ROWS.items(), _renamed()))
 """The computation of each instruction, by its mnemonic without encoding."""
 
 

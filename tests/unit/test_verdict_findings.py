@@ -306,7 +306,7 @@ _FAR = "add.u32 %r7, %r1, 97; and.b32 %r7, %r7, 255; shl.b32 %r7, %r7, 2; add.u3
 def test_a_tile_that_a_block_of_256_threads_races_for_is_a_warning(
     between: str, level: Level | None
 ) -> None:
-    """Which two warps meet decides, and 64 threads do not: it is shown without being asked for."""
+    """Two warps are enough for it, and 64 threads are not its condition: no option is needed."""
     body = f"{_OWN}{_FAR} st.shared.u32 [%r4], %r1; {between} ld.shared.u32 %r8, [%r7];"
     assert [each.level for each in found(body)] == ([] if level is None else [level])
 

@@ -87,8 +87,8 @@ _FIRST, _SECOND = 2_000, 2_001
 def handed_tickets(
     kernel: Kernel, pair: tuple[Access, Access], relation: Relation
 ) -> Iterator[Constraint]:
-    """Of two CTAs that come to accesses on what one thread of each has counted and told the others:
-    the counts are apart, as ``tickets`` are."""
+    """The counts that let one thread of each of two CTAs, and by it the others, come to accesses
+    are apart, as ``tickets`` are."""
     if relation is not Relation.GRID:
         return
     sides = [
