@@ -22,6 +22,7 @@ from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools import fence_check
 from fencewright.tools.diagnostics import ToolError
 from fencewright.tools.inputs import object_lines
+from fencewright.tools.reports import function_names
 from fencewright.tools.reports.author_text import ignores_in
 from fencewright.tools.reports.file_report import CodeLine, ReportedFinding
 from fencewright.tools.reports.function_names import in_author_words, parameters_of
@@ -529,6 +530,28 @@ def test_a_message_has_the_names_and_lines_of_the_source(
     at = SourceLocation(str(source), 9)
     assert in_author_words(message, "mix", at, places.get, [str(source)]) == words
     assert in_author_words("line 21", "mix", None, places.get, []) == "line 21"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("_Z1kPiS_", "k(int*, int*)"),
+        ("_ZZ3mixPKiPiE4tile", "mix(int const*, int*)::tile"),
+        ("_Znonsense", "_Znonsense"),
+        ("_ZZ", "_ZZ"),
+        (f"_Z4999{'k' * 4999}v", f"_Z4999{'k' * 4999}v"),
+        (f"_Z1k{'P' * 4000}i", f"_Z1k{'P' * 4000}i"),
+    ],
+)
+def test_names_need_no_tool(name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The C++ library has its own limit of depth, and longer names are not handed to it."""
+
+    def absent(tool: str) -> None:
+        """No tool is installed."""
+
+    monkeypatch.setattr(function_names, "which", absent)
+    monkeypatch.setattr(function_names, "find_llvm_tool", absent)
+    assert function_names.demangled.__wrapped__(name) == words
 
 
 def test_two_kernels_of_one_name_give_no_names(tmp_path: Path) -> None:

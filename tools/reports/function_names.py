@@ -13,17 +13,43 @@ from fencewright.tools.reports.author_text import line_of, text_of
 
 @cache
 def demangled(name: str) -> str:
-    """A name of C++ as it is written there: by llvm-cxxfilt or c++filt, else the name itself.
+    """A name of C++ as it is written there: by llvm-cxxfilt, c++filt or the C++ library, else the
+    name itself.
 
-    Source: Itanium C++ ABI, 5.1: mangled names begin with ``_Z``.
+    Source: Itanium C++ ABI, 5.1: mangled names begin with ``_Z``; 3.4: ``__cxa_demangle``.
     """
     if not name.startswith("_Z"):
         return name
     filt = find_llvm_tool("llvm-cxxfilt") or which("c++filt")
     if filt is None:
-        return name
+        return _by_library(name)
     done = subprocess.run([filt, name], capture_output=True, text=True, check=False)
     return done.stdout.strip() or name
+
+
+_LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
+_LONGEST = 4096
+"""Characters of a name that is handed to a library in this process."""
+
+
+def _by_library(name: str) -> str:
+    """A name by the first C++ library that the machine has; itself where it has none."""
+    from ctypes import CDLL, c_void_p, string_at
+
+    for file in _LIBRARIES:
+        try:
+            library = CDLL(file)
+        except OSError:
+            continue
+        demangle = library["__cxa_demangle"]
+        demangle.restype = c_void_p
+        found = demangle(name.encode(), None, None, None) if len(name) <= _LONGEST else None
+        if found is None:
+            return name
+        text = string_at(found).decode(errors="replace")
+        library["free"](c_void_p(found))
+        return text
+    return name
 
 
 _MANGLED = re.compile(r"\b_Z\w+")
