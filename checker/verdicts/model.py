@@ -446,6 +446,7 @@ class Assumption(FastStrEnum):
     ROWS = "rows do not overlap: an index within one is below the parameter that rows are apart by"
     ROOM = "a CTA has no more threads than the variables have room for that all of them index"
     GRID_SIZE = "a grid has at most 1048576 CTAs in x"
+    NO_CLUSTERS = "the launch has no clusters of work-groups"
 
 
 @dataclass(frozen=True, slots=True)

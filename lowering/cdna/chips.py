@@ -181,7 +181,9 @@ class ChipRow:
     in code objects (LLVM AMDGPUUsage, "ELF Code Object", EF_AMDGPU_MACH). ``wave_size`` in lanes.
     ``clusters``: work-groups can be launched in clusters, which are a scope of their own.
     ``named_barriers``: those of a work-group, if there are any. ``ready_workgroup_ids``: they are
-    in registers that no kernel asks for. ``first_lines`` are those that every kernel begins with.
+    in registers that no kernel asks for. ``cluster_slot``: a hardware register that is 0 in
+    launches without clusters. ``signed_offsets``: of a vector register beside a scalar address.
+    ``first_lines`` are those that every kernel begins with.
     ``lowered``: code is made for it; else it is only read and executed. ``caches``: how it calls
     what the tables call L1 and L2. ``orders_requests``: what a wave asks of a CU's cache,
     maintenance included, is done there in its order; else a later access may overtake an
@@ -207,6 +209,8 @@ class ChipRow:
     clusters: bool = False
     named_barriers: NamedBarriers | None = None
     ready_workgroup_ids: bool = False
+    cluster_slot: str | None = None
+    signed_offsets: bool = False
     first_lines: tuple[str, ...] = ()
     generic: bool = False
     boards: tuple[str, ...] = ()
@@ -352,6 +356,7 @@ GFX1200 = replace(
            "of 32",
     instruction_sets=frozenset({InstructionSet.GFX12}), scope_bits=True, l2_maintenance=True,
     counters=_GFX12_COUNTERS, elf_machine=0x48, caches=CacheNames("L0", "L2", "shader array"),
+    ready_workgroup_ids=True,
 )  # fmt: skip
 """The L1 of the tables is the L0 of a CU, and the L2 is the agent's: between them a shader array
 has a buffer, in which nothing is stale.
@@ -368,7 +373,9 @@ GFX1250 = ChipRow(
     wave_size=32, clusters=True, named_barriers=NamedBarriers(
         16, 4, "LLVM 24 AMDGPUExecutionSynchronization, s_barrier IDs GFX12; LLVM 22 "
         "AMDGPUAsmPrinter: named_barrier_count is in fours"),
-    ready_workgroup_ids=True, orders_requests=False,
+    # LLVM 24 SITargetLowering, lowerWorkGroupId; GCNSubtarget, hasSignedGVSOffset.
+    ready_workgroup_ids=True, cluster_slot="hwreg(HW_REG_IB_STS2, 6, 4)",
+    signed_offsets=True, orders_requests=False,
     # As LLVM 22 and 24 have every kernel begin; no public manual says what the bit is.
     first_lines=("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1",),
 )  # fmt: skip

@@ -59,6 +59,14 @@ class Graph(Generic[NodeT]):
         }
         return Graph(inside, MappingProxyType(edges))
 
+    def without(self, edges: Container[tuple[NodeT, NodeT]]) -> "Graph[NodeT]":
+        """The graph with all its nodes and without some edges."""
+        left = {
+            node: tuple(target for target in targets if (node, target) not in edges)
+            for node, targets in self.successors.items()
+        }
+        return Graph(self.nodes, MappingProxyType(left))
+
     def reachable(
         self, starts: Iterable[NodeT], through: Callable[[NodeT], bool] | None = None
     ) -> set[NodeT]:

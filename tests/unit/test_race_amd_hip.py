@@ -1,13 +1,8 @@
 """Launches of HIP kernels, as clang compiles them: a right one and a wrong one of each class."""
 
-import subprocess
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 import pytest
+from hip_assembly import hip_assembly
 
-from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.simulator.race.amd.verdict import judge_kernel
 from fencewright.simulator.race.verdict import Judgement, Verdict
 from fencewright.simulator.threads.launch import parse_launch
@@ -20,28 +15,11 @@ SIZES = {"exchange": "1, 128", "reduction": "1, 256"}
 pytestmark = pytest.mark.skipif(find_llvm_tool("clang++") is None, reason=LLVM_HINT)
 
 
-@cache
-def assembly(chip: str) -> Assembly:
-    """The kernels as assembly of a chip."""
-    clang = find_llvm_tool("clang++")
-    assert clang is not None
-    with TemporaryDirectory() as folder:
-        output = Path(folder) / "races.s"
-        subprocess.run(
-            [
-                clang, "-x", "hip", "--cuda-device-only", f"--offload-arch={chip}", "-nogpulib",
-                "-nogpuinc", "-fdeclspec", "-O3", "-S", str(HIP), "-o", str(output),
-            ],
-            check=True,
-        )  # fmt: skip
-        return read_assembly(output.read_text(), "races.s")
-
-
 def judged(chip: str, name: str, block: int = 128) -> Verdict:
     """The verdict on a launch that is executed to its end."""
     sizes = SIZES.get(name.partition("_")[0], f"4, {block}")
     launch = parse_launch(f"{name}<<<{sizes}>>>(i32[512]=iota, i32[64], i32[512])")
-    found = judge_kernel(assembly(chip), launch)
+    found = judge_kernel(hip_assembly(HIP, chip), launch)
     assert not found.problem, found.problem
     assert not found.missed
     return found
@@ -50,7 +28,7 @@ def judged(chip: str, name: str, block: int = 128) -> Verdict:
 @pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx950"])
 def test_each_kernel_is_judged_right(chip: str) -> None:
     """Work-groups of gfx90a have one wave where a wave publishes what another one wrote."""
-    kernels = [name for name, each in assembly(chip).functions.items() if each.descriptor]
+    kernels = [name for name, each in hip_assembly(HIP, chip).functions.items() if each.descriptor]
     assert len(kernels) > 25
     for name in kernels:
         block = 64 if chip == "gfx90a" and name in ("message_right", "grid_right") else 128

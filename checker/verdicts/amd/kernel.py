@@ -20,6 +20,7 @@ from fencewright.checker.verdicts.expressions import leaves
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
+    Assumption,
     Barrier,
     Group,
     Kernel,
@@ -67,7 +68,7 @@ class _Filler:
         self.operations: Mapping[int, Operation] = {
             id(each.step): each for each in self.code.operations if each.step is not None
         }
-        self.registers = LaneRegisters(self.flow)
+        self.registers = LaneRegisters.of(self.flow)
         self.expressions = self.registers.expressions
         self.accesses_made = count()
         self.open: set[int] = set()
@@ -126,6 +127,7 @@ class _Filler:
             handing=handing,
             meeting=handing.met_at_barrier,
             halves=Halves(handing, self.entries),
+            assumes=frozenset({Assumption.NO_CLUSTERS} if registers.reads_cluster_slot else ()),
         )
 
     # Conditions

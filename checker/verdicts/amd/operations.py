@@ -110,6 +110,9 @@ _ROWS: Mapping[str, tuple[tuple[int, ...], int, _Function]] = MappingProxyType(
         "v_lshl_add_u64": ((64, 32, 64), 64, _of_order("shl", "add")),
         "v_mad_u64_u32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=False)),
         "v_mad_i64_i32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=True)),
+        "v_mad_co_u64_u32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=False)),
+        "v_mad_co_i64_i32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=True)),
+        "v_mad_u32": ((32, 32, 32), 32, lambda w, a: _add(w, _mul(w, a[0], a[1]), a[2])),
         "v_mul_u32_u24": (
             (32, 32),
             32,
@@ -182,6 +185,15 @@ _ROWS: Mapping[str, tuple[tuple[int, ...], int, _Function]] = MappingProxyType(
             )
             for name in ("min", "max")
             for type in "iu"
+        },
+        **{
+            f"{unit}_{name}_u64": ((64, 64), 64, function)
+            for unit in "sv"
+            for name, function in (
+                ("add_nc", lambda w, a: _add(w, a[0], a[1])),
+                ("sub_nc", lambda w, a: _subtracted(w, a[0], a[1])),
+                ("mul", lambda w, a: _mul(w, a[0], a[1])),
+            )
         },
         **{
             f"s_lshl{by}_add_u32": (

@@ -21,7 +21,7 @@ from fencewright.checker.verdicts.register_values import RegisterValues
 from fencewright.lowering.cdna.access_names import Path, path_of
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
-from fencewright.lowering.cdna.code.text import KernelArgument, Operand, halves
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, KernelArgument, Operand, halves
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
 from fencewright.lowering.code.effects import Kind
@@ -69,16 +69,17 @@ class LaneRegisters(RegisterValues):
 
     ``steps``: the instructions by their numbers, in the order of the text. ``executed``: those that
     access memory. ``conditions``: of every block. ``wide``: the branches that a thread may see
-    taken for another lane.
+    taken for another lane. ``reads_cluster_slot``: the values hold in launches without clusters.
+    ``infeasible``: edges that no thread takes, which the values are worked out without.
     """
 
-    def __init__(self, flow: Flow):
+    def __init__(self, flow: Flow, infeasible: frozenset[tuple[int, int]] = frozenset()):
         self.flow = flow
         self.function = flow.function
         self.chip = flow.chip
         size32 = self.function.descriptor.get("wavefront_size32")
         self.lanes = 64 if size32 == 0 else self.chip.wave_size
-        graph = graph_of(flow.blocks)
+        graph = graph_of(flow.blocks).without(infeasible)
         numbers: dict[int, tuple[int, ...]] = {}
         self.steps: list[Step] = []
         for block, own in enumerate(flow.blocks):
@@ -90,6 +91,7 @@ class LaneRegisters(RegisterValues):
         self._named_pairs: set[tuple[int, str]] = set()
         self.executed: dict[int, Executed] = {}
         self.wide: set[int] = set()
+        self.reads_cluster_slot = False
         self._carries: dict[Value, tuple[str, Value, Value]] = {}
         self._addresses: dict[Value, Value | None] = {}
         self._block = 0
@@ -108,6 +110,16 @@ class LaneRegisters(RegisterValues):
         self._entry = dict(self._entered())
         self._arguments = {each.offset: each for each in self.function.arguments}
         self._solved_walks()
+
+    @classmethod
+    def of(cls, flow: Flow) -> "LaneRegisters":
+        """The values of a function without the edges that no thread takes, as ``s_cbranch_execz``
+        with the thread's own bit set."""
+        registers = cls(flow)
+        infeasible = frozenset(
+            edge for edge, value in registers.edge_literals.items() if number_of(value) == 0
+        )
+        return cls(flow, infeasible) if infeasible else registers
 
     # The begin of a kernel
 
@@ -484,24 +496,37 @@ class LaneRegisters(RegisterValues):
         if path in (Path.SCALAR, Path.SCALAR_SCRATCH):
             if len(own) < 2 or own[0] is None or own[0].bits != 64:
                 return None
-            further = own[1]
-            if further is None:
-                return None
-            return self._sum(own[0], e.resized(further, 64), constant)
+            further = self._scaled(step, own[1], signed=False)
+            return None if further is None else self._sum(own[0], further, constant)
         if path in (Path.LDS, Path.FLAT):
-            return None if not own or own[0] is None else self._sum(own[0], None, constant)
+            bits = 64 if path is Path.FLAT else _WORD
+            if not own or own[0] is None or own[0].bits != bits:
+                return None
+            return self._sum(own[0], None, constant)
         if path is Path.GLOBAL:
             base = own[-1] if texts[-1] != "off" else None
             if texts[-1] != "off" and base is None:
                 return None
             if texts[0] == "off":
                 return None if base is None else self._sum(base, None, constant)
-            if own[0] is None:
-                return None
-            return self._sum(e.resized(own[0], 64), base, constant)
+            further = self._scaled(step, own[0], signed=self.chip.signed_offsets)
+            return None if further is None else self._sum(further, base, constant)
         if path is Path.BUFFER:
             return self._of_buffer(instruction.operands, instruction.modifiers, constant)
         return None
+
+    def _scaled(self, step: Step, offset: Value | None, *, signed: bool) -> Value | None:
+        """An offset from an address in bytes; None where the size that scales it is not known."""
+        if offset is None:
+            return None
+        whole = self.expressions.resized(offset, 64, signed=signed)
+        if "scale_offset" not in step.instruction.modifiers:
+            return whole
+        size = step.effects.accesses[0].size
+        if size is None:
+            return None
+        factor = self.expressions.constant(size, 64)
+        return self.expressions.apply("mul", (whole, factor), 64)
 
     def _of_buffer(
         self, operands: Sequence[Operand], modifiers: Sequence[str], constant: int
@@ -548,18 +573,20 @@ class LaneRegisters(RegisterValues):
         return e.apply("add", (total, e.constant(constant, total.bits)), total.bits)
 
     def _compute(self, number: int, step: Step) -> None:
-        results = self._results(number, step)
+        results = self._results(step.instruction)
         for name in step.effects.defines:
             value = results.get(name)
             self._define(name, self._result(number, name) if value is None else value)
 
-    def _results(self, number: int, step: Step) -> Mapping[str, Value]:
-        instruction = step.instruction
+    def _results(self, instruction: AssemblyInstruction) -> Mapping[str, Value]:
+        own = halves(instruction)
+        if len(own) > 1:  # Both read the registers as they were.
+            return dict(item for half in own for item in self._results(half).items())
         name, encoding = opcode_of(instruction.mnemonic)
         operands = instruction.operands
         modified = any(not isinstance(each, RegisterOperand | int | str) for each in operands)
         odd = [each for each in instruction.modifiers if each not in ("", "glc")]
-        if modified or encoding in ("dpp", "sdwa") or odd or len(halves(instruction)) > 1:
+        if modified or encoding in ("dpp", "sdwa") or odd:
             return {}
         if name.startswith(("v_cmp", "s_cmp")):
             return self._comparison(name, operands)
@@ -584,6 +611,9 @@ class LaneRegisters(RegisterValues):
                     **self._split(operands[0], self.expressions.constant(1, _WORD)),
                     _SCC: self.booleans.true,
                 }
+        if name == "s_getreg_b32" and operands[1] == self.chip.cluster_slot:
+            self.reads_cluster_slot = True
+            return self._split(operands[0], self.expressions.constant(0, _WORD))
         bits = sources_of(name)
         if bits is None:
             if name == "s_getpc_b64":
@@ -616,10 +646,12 @@ class LaneRegisters(RegisterValues):
     def _comparison(self, name: str, operands: Sequence[Operand]) -> Mapping[str, Value]:
         row = amd.MEANINGS.get(name)
         is_vector = name.startswith("v_")
-        targets = _names(operands[0]) if is_vector else (_SCC,)
-        if name.startswith("v_cmpx"):
-            targets = (*targets, _EXEC, "exec_hi") if _EXEC not in targets else targets
-        sources = operands[1:] if is_vector else operands
+        sources = operands[-2:]
+        targets = tuple(each for named in operands[:-2] for each in _names(named))
+        if not is_vector:
+            targets = (_SCC,)
+        elif name.startswith("v_cmpx"):  # From gfx10 on EXEC is all that it writes.
+            targets = tuple(dict.fromkeys((*targets, _EXEC, "exec_hi")))
         if row is None or not isinstance(row.meaning, amd.Compare):
             return {}
         if row.sources[0] == 16:
@@ -773,7 +805,11 @@ class LaneRegisters(RegisterValues):
         if given is None or given not in self._carries or self._carries[given][0] != kind:
             return {}
         _, low_a, low_b = self._carries[given]
-        whole = self._plain_sum(kind, self._pair(low_a, a), self._pair(low_b, b))
+        one, other = self._pair(low_a, a), self._pair(low_b, b)
+        if kind == "add" and _is_joined(one) and _is_joined(other):
+            # The text may add the halves of two numbers in either order.
+            one, other = self._pair(low_a, b), self._pair(low_b, a)
+        whole = self._plain_sum(kind, one, other)
         return self._split(operands[0], self.words.high(whole))
 
     def _plain_sum(self, kind: str, a: Value, b: Value) -> Value:
@@ -1038,6 +1074,11 @@ def _next(register: str) -> str | None:
     if register[:1] in "sva" and register[1:].isdigit():
         return f"{register[0]}{int(register[1:]) + 1}"
     return None
+
+
+def _is_joined(value: Value) -> bool:
+    """True of two words that are no halves of one number."""
+    return isinstance(value, Apply) and value.operation == "or"
 
 
 def _is_of_one_thread(literal: Literal) -> bool:

@@ -162,8 +162,8 @@ NAMED_REGISTERS = MappingProxyType(
 MOST_REGISTERS = 1024
 """The registers of one file: no chip has more."""
 
-_ONE = re.compile(r"([vsa])(\d+)")
-_RUN = re.compile(r"([vsa])\[(\d+)(?::(\d+))?\]")
+_ONE = re.compile(r"([vsa]|ttmp)(\d+)")
+_RUN = re.compile(r"([vsa]|ttmp)\[(\d+)(?::(\d+))?\]")
 _INSIDE = re.compile(r" ?/\*.*?\*/")
 _NUMBER = re.compile(
     r"(-?)(?:0[xX](?P<hexadecimal>[0-9a-fA-F]+)|0[bB](?P<binary>[01]+)|0(?P<octal>[0-7]+)"
