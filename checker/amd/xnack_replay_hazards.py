@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Block, Flow, Step
+from fencewright.lowering.cdna.code.operands.operands import is_on_barrier
 from fencewright.lowering.code.dataflow import entries
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
@@ -21,7 +22,7 @@ from fencewright.lowering.vocabulary import AddressSpace
 _K = Kind
 _ACCESSES = (_K.LOAD, _K.STORE, _K.RMW, _K.COPY)
 _DRAINS = (_K.WAIT, _K.BARRIER, _K.SIGNAL, _K.CALL, _K.JUMP, _K.END, _K.OPAQUE)
-_DRAIN_NAMES = ("s_barrier", "s_sendmsg", "s_wait", "s_get_pc")
+_DRAIN_NAMES = frozenset({"s_get_pc_i64", "s_wait_alu", "s_wait_event", "s_waitcnt_depctr"})
 _COPIES = (Counter.ASYNCCNT, Counter.TENSORCNT)
 """The counters of copies to and from LDS; LLVM 22 to 24 wait for no translations of those."""
 _NOT_REPLAYED = ("exec", "vcc", "m0", "scc", "mode", "flat_scratch")
@@ -84,7 +85,7 @@ def _is_left(block: Block) -> bool:
 def _after(step: Step, pending: _Pending) -> _Pending:
     effects = step.effects
     name = step.instruction.mnemonic
-    if effects.kind in _DRAINS or name.startswith(_DRAIN_NAMES):
+    if effects.kind in _DRAINS or name in _DRAIN_NAMES or is_on_barrier(name):
         return _NOTHING
     is_copy = any(each.counter in _COPIES for each in effects.events)
     if effects.kind not in _ACCESSES or effects.space is AddressSpace.LOCAL or is_copy:

@@ -235,6 +235,8 @@ def encoding_of(allowed: Outcomes) -> Encoding:
 STRESS, COUNT = "stress", "count"
 _SCRATCH = "scratch"
 _ORDERING_WORDS = {ordering: word for word, ordering in ORDERINGS.items()}
+_FIRST_CHIPS = {"bulk copies": 90, "mbarrier.try_wait": 90}
+"""The number of the first chip that has something. Source: PTX ISA, cp.async.bulk; mbarrier."""
 _COPY_BYTES = 16
 """The least that a bulk copy copies. Source: PTX ISA, "cp.async.bulk"."""
 _WORD_BYTES = 4
@@ -557,8 +559,8 @@ class _ProgramWriter:
             return "only bulk copies of one word are run"
         if operation is RmwKind.XCHG or (operation or RmwKind.ADD) not in _ATOMIC_NAMES:
             return "PTX has no such reduction"
-        if self.chip.number < 90:
-            return f"{self.chip.name} has no bulk copies; sm_90 has"
+        if lacking := self._lacking("bulk copies"):
+            return lacking
         here = self.arrangement.home(thread)
         home = here if copy.mbarrier is None else self._mbarrier_home(copy.mbarrier)
         inside, outside = copy.location, copy.source
@@ -578,6 +580,12 @@ class _ProgramWriter:
         if sum(each.bytes for each in on) != self._expected(copy.mbarrier):
             return "the bytes that are expected are not those that come"
         return None
+
+    def _lacking(self, what: str) -> str:
+        """The reason that the chip is too old for something; "" if it is not."""
+        least = _FIRST_CHIPS[what]
+        is_old = self.chip.number < least
+        return f"{self.chip.name} has no {what}; sm_{least} has" if is_old else ""
 
     def _expected(self, mbarrier: str) -> int:
         """The number of expected bytes of an mbarrier that no thread completes itself."""
@@ -656,8 +664,8 @@ class _ProgramWriter:
     def _mbarrier_refusal(
         self, thread: int, instruction: MbarrierArrive | MbarrierWait | MbarrierTx
     ) -> str | None:
-        if self.chip.number < 90:
-            return f"{self.chip.name} has no mbarrier.try_wait; sm_90 has"
+        if lacking := self._lacking("mbarrier.try_wait"):
+            return lacking
         name = instruction.mbarrier
         if not _is_simple(instruction) or not self.program.mbarriers[name]:
             return "only plain arrivals and waits, at mbarriers that are initialised, are run"

@@ -24,6 +24,7 @@ from fencewright.lowering.cdna.performance.accesses import (
 from fencewright.lowering.evidence import Evidence, Figure
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.performance.accesses import (
+    COUNTED_LOCALLY,
     SECTOR,
     SHARED_BANKS,
     SHARED_WORD,
@@ -503,9 +504,9 @@ class TrafficObserver:
         return max(instruction.width // int(self.machine.private_word.low), 1)
 
     def _known_of_private(self, instruction: MemoryInstruction) -> Evidence:
-        """The evidence for an NVIDIA chip's count: accesses by words were counted on sm_90."""
+        """The evidence for an NVIDIA chip's count: of some, accesses by words were counted."""
         by_words = read_opcode(instruction.text).width == 8 * WORD
-        is_counted = by_words and self.machine.target == "sm_90"
+        is_counted = by_words and self.machine.target in COUNTED_LOCALLY
         return Evidence.MEASURED if is_counted else Evidence.INFERRED
 
     def _both(self, found: _Instruction, name: str, value: int, evidence: Evidence) -> None:

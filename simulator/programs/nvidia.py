@@ -490,7 +490,7 @@ class _Reader:
         if handler is None and operation in MODELLED and operation not in _MISSING:
             handler = _Reader.by_roles
         if handler is None:
-            missing = _MISSING.get(operation) or _MISSING.get(operation.split()[0])
+            missing = _MISSING.get(operation) or _MISSING.get(statement.opcode.head)
             why = "" if missing is None else f": {missing}"
             raise self.error(f"'{statement.opcode.name}' is not executed{why}")
         handler(self, statement)

@@ -1,6 +1,11 @@
-"""Mnemonics are decoded in one place: nobody else takes the name of an instruction apart."""
+"""Mnemonics are decoded in one place: nobody else takes the name of an instruction apart.
+
+Nor does code outside the tables ask for a chip by its name.
+"""
 
 import ast
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,11 @@ DECODERS = ("lowering/ptx/code/", "lowering/cdna/code/", "lowering/cdna/access_n
 
 REMAINING = {
     "simulator/certify/programs/ptx.py": "the second reading, on purpose: docs/architecture.md",
+    "simulator/kernels/amd/arithmetic.py": "families without a row, refused by the start of a name",
+    "simulator/semantics/amd_rows.py": "a table by name, with rows made of other tables by name",
+    "tools/dev/campaigns/patterns.py": "cells of litmus tests, changed as text",
+    "tools/dev/pages/async_paths.py": "rows as text, written into modules",
+    "tools/fuzz/async_checks.py": "instructions of the model, chosen by what they print as",
 }
 """The files outside the decoders that still look into names, and why."""
 
@@ -71,9 +81,47 @@ def _looks_into(node: ast.AST) -> bool:
     return is_look or (node.func.attr in _MATCHES and any(map(_has_name, node.args)))
 
 
+_FRAGMENT = re.compile(
+    r"(?:[sv]|ds|t?buffer|global|scratch|image)_\w*|_(?:bf|[bfiu])(?:8|16|32|64)"
+    r"|(?:atom|bar|barrier|cp|cvt|fence|ld|ldu|mad|mbarrier|membar|mul|multimem|red|setp|st"
+    r"|tcgen05|tensormap|wgmma)(?:[. ][\w.: ]*)?"
+)
+"""The beginning or the end of a mnemonic."""
+
+
+def _words(node: ast.AST, constants: Mapping[str, ast.AST]) -> Iterator[str]:
+    """The texts that an argument is one of, also by the name of a constant."""
+    node = constants.get(node.id, node) if isinstance(node, ast.Name) else node
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    if isinstance(node, ast.Tuple):
+        for each in node.elts:
+            yield from _words(each, constants)
+
+
+def _looks_for_fragment(node: ast.AST, constants: Mapping[str, ast.AST]) -> bool:
+    """True of a look for a part of a mnemonic, whatever the text is called that it is looked for
+    in."""
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        is_in_name = isinstance(node.comparators[0], ast.Name)
+        return is_in_name and any(re.fullmatch(r"_\w+_", each) for each in _words(node.left, {}))
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr not in _LOOKS or _called(node.func.value) == "register":
+        return False
+    return any(_FRAGMENT.fullmatch(each) for each in _words(ast.Tuple(node.args), constants))
+
+
 def takes_apart(source: str) -> bool:
     """True of source that splits, searches or matches the name or the text of an instruction."""
-    return any(map(_looks_into, ast.walk(ast.parse(source))))
+    tree = ast.parse(source)
+    constants = {
+        _called(target): each.value
+        for each in tree.body
+        if isinstance(each, ast.Assign)
+        for target in each.targets
+    }
+    return any(_looks_into(each) or _looks_for_fragment(each, constants) for each in ast.walk(tree))
 
 
 def test_only_decoders_take_names_apart() -> None:
@@ -103,6 +151,11 @@ def test_only_decoders_take_names_apart() -> None:
         're.sub("_e32", "", step.instruction.mnemonic)',
         '"_rtn_" in mnemonic',
         '"multimem" in statement.operation',
+        'name.startswith(("s_andn2_b", "s_and_not1_b"))',
+        '_ONES = ("v_cmp", "s_cmp")\nname.startswith(_ONES)',
+        '"_lo_" in name',
+        'head.removesuffix("_b32")',
+        'text.startswith("cp.async.bulk")',
     ],
 )
 def test_what_takes_names_apart_is_found(source: str) -> None:
@@ -117,10 +170,76 @@ def test_what_takes_names_apart_is_found(source: str) -> None:
         "mnemonic in instruction.modifiers",
         'opcode.type.startswith("f")',
         '"lo" in opcode.words',
+        'register.startswith(("s", "vcc"))',
+        'register.startswith("flat_scratch")',
+        'word.startswith("offset:")',
     ],
 )
 def test_what_reads_facts_or_other_text_is_not_found(source: str) -> None:
     assert not takes_apart(source)
+
+
+_CHIP = re.compile(r"gfx\d\w*|sm_\d\w*")
+
+
+def _chips_in(node: ast.AST) -> bool:
+    return any(
+        isinstance(each, ast.Constant)
+        and isinstance(each.value, str)
+        and _CHIP.fullmatch(each.value) is not None
+        for each in ast.walk(node)
+    )
+
+
+def _asks_for_chip(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(ast.Attribute(attr="number") as left, _, [ast.Constant(value=int())]):
+            return _called(left.value) == "chip"
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            return _chips_in(test)
+        case ast.Compare() | ast.BoolOp():
+            return _chips_in(node)
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in _LOOKS and any(map(_chips_in, node.args))
+        case ast.match_case():
+            return _chips_in(node.pattern)
+        case _:
+            return False
+
+
+def asks_for_chip(source: str) -> bool:
+    """True of source with a condition on the name of a chip; tables by chip have none."""
+    return any(map(_asks_for_chip, ast.walk(ast.parse(source))))
+
+
+def test_no_condition_names_a_chip() -> None:
+    found = [
+        name
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+        if asks_for_chip(path.read_text())
+        if (name := str(path.relative_to(ROOT)))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'x = a and machine.target == "sm_90"',
+        'if chip in ("gfx942", "gfx950"):\n    pass',
+        'bits = 1 if chip.name.startswith("gfx9") else 2',
+        'match chip:\n    case "gfx908":\n        pass',
+        "x = self.chip.number < 90",
+    ],
+)
+def test_a_condition_on_a_chip_is_found(source: str) -> None:
+    assert asks_for_chip(source)
+
+
+@pytest.mark.parametrize("source", ['_OLDEST = frozenset({"gfx908"})', 'Row("gfx90a", 64)'])
+def test_a_row_of_a_chip_is_none(source: str) -> None:
+    assert not asks_for_chip(source)
 
 
 def _accepted(name: str) -> bool:

@@ -10,7 +10,7 @@ bit as it was. Source: MI300 ISA 3.3, EXEC; LLVM AMDGPUUsage, "Initial Kernel Ex
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fencewright.checker.verdicts.amd.booleans import Booleans
 from fencewright.checker.verdicts.amd.operations import compared, computed, sources_of
@@ -21,8 +21,9 @@ from fencewright.checker.verdicts.register_values import RegisterValues
 from fencewright.lowering.cdna.access_names import Path, path_of
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
-from fencewright.lowering.cdna.code.text import AssemblyInstruction, KernelArgument, Operand, halves
+from fencewright.lowering.cdna.code.text import KernelArgument, Operand, halves
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
+from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
@@ -38,6 +39,7 @@ from fencewright.lowering.code.value import (
 )
 from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.semantics import amd
+from fencewright.simulator.semantics.amd_rows import ROWS
 
 KERNEL_ARGUMENTS = "kernel arguments"
 """The name of the pointer to them."""
@@ -306,20 +308,18 @@ class LaneRegisters(RegisterValues):
         return True
 
     def _keeps(self, loop: Loop, step: Step, register: str) -> bool:
-        name, _ = opcode_of(step.instruction.mnemonic)
         operands = step.instruction.operands
         if len(operands) != 3 or not all(map(_is_registers, operands)):
             return False
         target, a, b = (_names(each) for each in operands)
+        meaning = _scalar_meaning(step)
         if register not in target:
             return False
-        if name.startswith("s_or_b"):
+        if meaning == amd.LOGIC["or"]:
             return (a == target and self._is_active_only(loop, b)) or (
                 b == target and self._is_active_only(loop, a)
             )
-        if name.startswith(("s_andn2_b", "s_and_not1_b")):
-            return a == target and self._is_active_only(loop, b)
-        return False
+        return meaning == amd.LOGIC["andn2"] and a == target and self._is_active_only(loop, b)
 
     def _is_active_only(self, loop: Loop, names: tuple[str, ...]) -> bool:
         """True of a mask that only lanes in the loop have bits of: EXEC, and results of
@@ -332,11 +332,12 @@ class LaneRegisters(RegisterValues):
                 step = self.steps[number]
                 if set(names).isdisjoint(step.effects.defines):
                     continue
-                name, _ = opcode_of(step.instruction.mnemonic)
-                is_masked = name.startswith(("s_and_b", "s_and_saveexec")) and any(
+                is_masked = _scalar_meaning(step) in _NARROWS and any(
                     _EXEC in _names(each) for each in step.instruction.operands
                 )
-                if not name.startswith("v_cmp_") and not is_masked:
+                effects = step.effects
+                is_compared = effects.comparison is not None and effects.unit is Unit.VALU
+                if not is_masked and (not is_compared or _EXEC in effects.defines):
                     return False
                 found = True
         return found
@@ -483,7 +484,7 @@ class LaneRegisters(RegisterValues):
 
     def _address(self, step: Step, operands: Sequence[Value | None]) -> Value | None:
         """The address of an access as one of 64 bits; None of forms that are not followed."""
-        e, effects, instruction = self.expressions, step.effects, step.instruction
+        effects, instruction = step.effects, step.instruction
         path = path_of(instruction.mnemonic)
         returned = sum(len(_names(each)) for each in instruction.operands[:1]) if (
             effects.defines
@@ -573,13 +574,14 @@ class LaneRegisters(RegisterValues):
         return e.apply("add", (total, e.constant(constant, total.bits)), total.bits)
 
     def _compute(self, number: int, step: Step) -> None:
-        results = self._results(step.instruction)
+        results = self._results(step)
         for name in step.effects.defines:
             value = results.get(name)
             self._define(name, self._result(number, name) if value is None else value)
 
-    def _results(self, instruction: AssemblyInstruction) -> Mapping[str, Value]:
-        own = halves(instruction)
+    def _results(self, step: Step) -> Mapping[str, Value]:
+        instruction = step.instruction
+        own = [replace(step, instruction=half) for half in halves(instruction)]
         if len(own) > 1:  # Both read the registers as they were.
             return dict(item for half in own for item in self._results(half).items())
         name, encoding = opcode_of(instruction.mnemonic)
@@ -588,29 +590,30 @@ class LaneRegisters(RegisterValues):
         odd = [each for each in instruction.modifiers if each not in ("", "glc")]
         if modified or encoding in ("dpp", "sdwa") or odd:
             return {}
-        if name.startswith(("v_cmp", "s_cmp")):
-            return self._comparison(name, operands)
-        if name in _READS_LANES:
-            return self._first_lane(operands)
-        if name in ("v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32"):
-            return self._lanes_below(name, operands)
-        row = amd.MEANINGS.get(name)
-        if row is not None and isinstance(row.meaning, amd.SaveExec):
-            return self._saved_exec(row.meaning, operands)
-        if row is not None and isinstance(row.meaning, amd.Select):
-            return self._selected(name, row, operands)
-        if name.startswith("s_") and row is not None:
+        row, is_scalar = amd.MEANINGS.get(name), step.effects.unit is Unit.SALU
+        meaning = None if row is None else row.meaning
+        if step.effects.comparison is not None:
+            return self._comparison(step, row, operands)
+        if row is not None and is_scalar:
             masked = self._masks(row.meaning, operands)
             if masked is not None:
                 return masked
-        if row is not None and isinstance(row.meaning, amd.Sum) and (row.meaning.carries):
-            return self._carrying(name, row.meaning, operands)
-        if name.startswith("s_bcnt1_i32_b") and self._is_exec_mask(operands[1]):
-            if self._is_one_lane():
-                return {
-                    **self._split(operands[0], self.expressions.constant(1, _WORD)),
-                    _SCC: self.booleans.true,
-                }
+        match meaning:
+            case amd.FirstLane():
+                return self._first_lane(operands)
+            case amd.CountLanesBelow(first):
+                return self._lanes_below(first, operands)
+            case amd.SaveExec():
+                return self._saved_exec(meaning, operands)
+            case amd.Select() if row is not None:
+                return self._selected(row, operands, is_scalar=is_scalar)
+            case amd.Sum(carries=True):
+                return self._carrying(meaning, operands, is_scalar=is_scalar)
+            case amd.CountBits() if self._is_exec_mask(operands[1]) and self._is_one_lane():
+                one = self._split(operands[0], self.expressions.constant(1, _WORD))
+                return {**one, _SCC: self.booleans.true}
+            case _:
+                pass
         if name == "s_getreg_b32" and operands[1] == self.chip.cluster_slot:
             self.reads_cluster_slot = True
             return self._split(operands[0], self.expressions.constant(0, _WORD))
@@ -627,7 +630,7 @@ class LaneRegisters(RegisterValues):
             return {}
         value = computed(self.words, name, known)
         results = self._split(operands[0], value)
-        if name.startswith(_TESTS_RESULT):
+        if (executed := ROWS.get(name)) is not None and executed.tests_result:
             e = self.expressions
             is_zero = e.apply("eq", (value, e.constant(0, value.bits)), 1)
             results[_SCC] = e.negated(is_zero)
@@ -643,14 +646,15 @@ class LaneRegisters(RegisterValues):
 
     # Masks and conditions
 
-    def _comparison(self, name: str, operands: Sequence[Operand]) -> Mapping[str, Value]:
-        row = amd.MEANINGS.get(name)
-        is_vector = name.startswith("v_")
+    def _comparison(
+        self, step: Step, row: amd.MeaningRow | None, operands: Sequence[Operand]
+    ) -> Mapping[str, Value]:
+        is_vector = step.effects.unit is Unit.VALU
         sources = operands[-2:]
         targets = tuple(each for named in operands[:-2] for each in _names(named))
         if not is_vector:
             targets = (_SCC,)
-        elif name.startswith("v_cmpx"):  # From gfx10 on EXEC is all that it writes.
+        elif _EXEC in step.effects.defines:  # From gfx10 on EXEC is all that v_cmpx writes.
             targets = tuple(dict.fromkeys((*targets, _EXEC, "exec_hi")))
         if row is None or not isinstance(row.meaning, amd.Compare):
             return {}
@@ -714,9 +718,9 @@ class LaneRegisters(RegisterValues):
         return self.table.apply("any", (mask,), 1)
 
     def _selected(
-        self, name: str, row: amd.MeaningRow, operands: Sequence[Operand]
+        self, row: amd.MeaningRow, operands: Sequence[Operand], *, is_scalar: bool
     ) -> Mapping[str, Value]:
-        if name.startswith("s_"):
+        if is_scalar:
             flag = self._lookup(self._block, _SCC)
             is_mask = any(self._is_mask(each) for each in operands[1:3])
             if flag is None or flag.bits != 1 or self._is_any(flag):
@@ -786,10 +790,9 @@ class LaneRegisters(RegisterValues):
     # Sums with carries
 
     def _carrying(
-        self, name: str, meaning: amd.Sum, operands: Sequence[Operand]
+        self, meaning: amd.Sum, operands: Sequence[Operand], *, is_scalar: bool
     ) -> Mapping[str, Value]:
         """A sum or difference of words with a carry, which the next word takes."""
-        is_scalar = name.startswith("s_")
         sources = list(operands[1:3]) if is_scalar else list(operands[2:4])
         values = [self._value(each, _WORD) for each in sources]
         if len(values) != 2 or values[0] is None or values[1] is None:
@@ -840,14 +843,14 @@ class LaneRegisters(RegisterValues):
                 return self._split(operands[0], own)
         return self._split(operands[0], value) if self.is_of_wave(value) else {}
 
-    def _lanes_below(self, name: str, operands: Sequence[Operand]) -> Mapping[str, Value]:
+    def _lanes_below(self, first: int, operands: Sequence[Operand]) -> Mapping[str, Value]:
         mask, more = operands[1], self._value(operands[2], _WORD)
         if more is not None and self._is_exec_mask(mask) and self._is_one_lane():
             return self._split(operands[0], more)
         if mask != -1 or more is None:
             return {}
         lane = self.lane()
-        if "_lo_" in name:
+        if first == 0:
             if number_of(more) != 0:
                 return {}
             if self.lanes == _WORD:
@@ -1043,12 +1046,14 @@ class LaneRegisters(RegisterValues):
         self.edge_literals[block, other] = none
 
 
-_TESTS_RESULT = (
-    "s_and", "s_or", "s_xor", "s_nand", "s_nor", "s_xnor", "s_lshl_b", "s_lshr_b", "s_ashr_i",
-    "s_bfe_", "s_bcnt1",
-)  # fmt: skip
-"""The beginnings of scalar instructions that leave in scc whether their result is not 0."""
-_READS_LANES = frozenset({"v_readfirstlane_b32"})
+_NARROWS = (amd.LOGIC["and"], amd.SaveExec(amd.LOGIC["and"]))
+"""The meanings of scalar instructions that leave of a mask the lanes that are also in another."""
+
+
+def _scalar_meaning(step: Step) -> amd.Meaning | None:
+    """The meaning of a scalar instruction, if it has one."""
+    row = amd.MEANINGS.get(opcode_of(step.instruction.mnemonic)[0])
+    return None if row is None or step.effects.unit is not Unit.SALU else row.meaning
 
 
 def _is_vector(register: str) -> bool:

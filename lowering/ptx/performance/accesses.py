@@ -28,6 +28,8 @@ SHARED_WORD = 4
 LOCAL_WORD = documented("CUDA C++ Programming Guide, Local Memory", 4)
 """Bytes of a thread's local memory that lie together: then come the same of the warp's next
 lane."""
+COUNTED_LOCALLY = frozenset({"sm_90"})
+"""The chips on which accesses to local memory, by words, were counted."""
 
 TAG_BANKS = 4
 """Lines that the tag stage of L1 looks up at once, one of each bank."""

@@ -156,11 +156,11 @@ def ordering_of(
 def barrier_of(statement: Statement, place: SourceLocation | None) -> FenceInstruction | None:
     """A barrier of the CTA, of the warp, or of the cluster; None for one that gives a result."""
     row = statement.opcode.row
-    name = "" if row is None else row.name
-    if name == "bar warp sync":
+    words = ("",) if row is None else row.words
+    if words == ("bar", "warp", "sync"):
         return _without_effect(_text(statement), place)
-    is_cluster, arrives = name.startswith("barrier cluster"), name.endswith("arrive")
-    if not (is_cluster or arrives or name in ("bar sync", "barrier sync")):
+    is_cluster, arrives = "cluster" in words, words[-1] == "arrive"
+    if not (is_cluster or arrives or words[1:] == ("sync",)):
         return None
     found = _without_effect(
         _text(statement), place, "cluster" if is_cluster else "cta", joins=not arrives
