@@ -11,7 +11,6 @@ from functools import partial
 from itertools import pairwise
 from math import gcd
 
-from fencewright.checker.verdicts.enumeration import by_thread
 from fencewright.checker.verdicts.expressions import (
     WIDE,
     Expressions,
@@ -20,6 +19,7 @@ from fencewright.checker.verdicts.expressions import (
     number_of,
     trailing_zeros,
 )
+from fencewright.checker.verdicts.interpretation import by_thread
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     OBJECTS_APART,

@@ -3,15 +3,22 @@
 Threads, CTAs and truth values are tried in full; parameters, iterations and values of memory at a
 few numbers, those that the constraints compare them with among them, so that a solution is one, and
 their absence proves nothing where there are such. Pairs of threads meet by their addresses. Limits
-are counts. The meaning of operations is that of bit-vectors in SMT-LIB.
+are counts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
 from fencewright.checker.verdicts.expressions import WIDE, is_variable
+from fencewright.checker.verdicts.interpretation import (
+    RANK,
+    KnownNumbers,
+    Unsupported,
+    applied,
+)
 from fencewright.checker.verdicts.model import (
+    Access,
     AllOf,
     Answer,
     AnyOf,
@@ -19,20 +26,23 @@ from fencewright.checker.verdicts.model import (
     Constraint,
     Holds,
     Kernel,
-    LinearForm,
     Not,
     Numbers,
     Overlap,
-    Region,
     Relation,
     Together,
     Witness,
 )
-from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
-from fencewright.lowering.vocabulary import Scope
+from fencewright.lowering.code.value import (
+    Apply,
+    Const,
+    Iteration,
+    Param,
+    Thread,
+    Value,
+    parts_first,
+)
 
-RANK = "%cluster_ctarank"
-ELECTED = "%elect"
 _MOST_CHOICES = 16
 """Choices of parameters that are tried, and of one thread's own values."""
 _MOST_TRIES = 20_000
@@ -42,10 +52,6 @@ _MOST_TRIES_OF_KERNEL = 400_000
 _NUMBERS = (0, 1, 2)
 """The values tried for unknown ones, beside the constants that they meet."""
 _MOST_NUMBERS = 12
-
-
-class Unsupported(Exception):
-    """An operation of which no more is known than its arguments."""
 
 
 @dataclass(slots=True)
@@ -105,38 +111,6 @@ class Enumeration:
         except (Unsupported, _Limit):
             return Solution(Answer.UNKNOWN)
 
-    # Relations of threads
-
-    def is_related(self, one: _Instance, other: _Instance) -> bool:
-        """True of threads 0 and 1 that stand in the relation."""
-        same_cta = self.is_same_cta(one, other)
-        same_thread = one.tid == other.tid
-        if self.relation is Relation.THREAD:
-            return same_cta and same_thread
-        if self.relation is Relation.CLUSTER:
-            return one.own[RANK] != other.own[RANK]
-        if self.relation is Relation.GRID:
-            return not same_cta
-        same_warp = self.is_same_warp(one, other)
-        if same_warp and one.own.get(ELECTED) == other.own.get(ELECTED) == 1:
-            return False  # Of the lanes of a warp one is elected.
-        if self.relation is Relation.WARP:
-            return same_cta and not same_thread and same_warp
-        return same_cta and not (same_warp if self.splits_warps else same_thread)
-
-    def is_same_cta(self, one: _Instance, other: _Instance) -> bool:
-        """True of threads of one CTA."""
-        return one.ctaid == other.ctaid and (not self.has_rank or one.own[RANK] == other.own[RANK])
-
-    def is_same_warp(self, one: _Instance, other: _Instance) -> bool:
-        """True of threads with the same row and the same upper bits of x, of whole rows."""
-        has_rows, lanes = len(one.tid) > 1, self.kernel.lanes
-        return (
-            one.tid[0] // lanes == other.tid[0] // lanes
-            and one.tid[1:] == other.tid[1:]
-            and not (has_rows and self.sizes.block[0] % lanes)
-        )
-
 
 class _Question:
     """One question: its constraint on each thread, and the values to try."""
@@ -148,7 +122,7 @@ class _Question:
         for each in constraints:
             asked = frozenset(self._collect(each))
             self.by_threads.setdefault(asked, []).append(each)
-        self.orders = {thread: _order(roots) for thread, roots in self.roots.items()}
+        self.orders = {thread: parts_first(roots) for thread, roots in self.roots.items()}
         numbers = {
             each.constant
             for order in self.orders.values()
@@ -255,12 +229,12 @@ class _Question:
             self._try(len(self.orders[thread]))
             made = _Instance(tid, ctaid, dict(zip(free, chosen, strict=True)), {})
             self._evaluate(thread, made, parameters)
-            if all(self._holds(each, {thread: made}) for each in constraints):
+            if self._hold(constraints, {thread: made}):
                 yield made
 
     def _witness(self, parameters: Mapping[tuple[str, int], int]) -> Witness | None:
         always = self.by_threads.get(frozenset(), ())
-        if not all(self._holds(each, {}) for each in always):
+        if not self._hold(always, {}):
             return None
         firsts = list(self._instances(0, parameters))
         if not firsts:
@@ -273,11 +247,11 @@ class _Question:
         }
         for one, other in self._meetings(firsts, seconds):
             self._try()
-            if not self.threads.is_related(one, other):
-                continue
             given = {0: one, 1: other}
+            if not all(_Threads(self.threads, given).related()):
+                continue
             own = self.by_threads.get(frozenset((0, 1)), ())
-            if all(self._holds(each, given) for each in own) and self._extends(given, others):
+            if self._hold(own, given) and self._extends(given, others):
                 return self._made(one, other, parameters)
         return None
 
@@ -286,42 +260,29 @@ class _Question:
     ) -> Iterable[tuple[_Instance, _Instance]]:
         """Pairs of threads whose accesses have a byte in common, where that is asked."""
         for each in self.by_threads.get(frozenset((0, 1)), ()):
-            if isinstance(each, Overlap) and (places := self._places(each)) is not None:
-                return self._by_address(places, firsts, seconds)
+            if isinstance(each, Overlap) and _is_by_address(each):
+                return self._by_address(each, firsts, seconds)
         return product(firsts, seconds)
 
-    def _places(
-        self, each: Overlap
-    ) -> tuple[Callable[[_Instance], int], Callable[[_Instance], int], int, int] | None:
-        left, right = each.left, each.right
-        if left.place.root != right.place.root or left.size is None or right.size is None:
-            return None
-        forms = left.place.offset, right.place.offset
-        if forms[0] is None or forms[1] is None or (each.left_thread, each.right_thread) != (0, 1):
-            return None
-        one, other = forms[0], forms[1]
-        return (
-            lambda made: _offset(one, made),
-            lambda made: _offset(other, made),
-            left.size,
-            right.size,
-        )
-
-    @staticmethod
     def _by_address(
-        places: tuple[Callable[[_Instance], int], Callable[[_Instance], int], int, int],
-        firsts: list[_Instance],
-        seconds: list[_Instance],
+        self, overlap: Overlap, firsts: list[_Instance], seconds: list[_Instance]
     ) -> Iterator[tuple[_Instance, _Instance]]:
-        of_first, of_second, size, other_size = places
+        size, other_size = overlap.left.size or 0, overlap.right.size or 0
         at: dict[int, list[_Instance]] = {}
         for each in seconds:
-            at.setdefault(of_second(each), []).append(each)
+            at.setdefault(self._begin(overlap.right, each), []).append(each)
         for one in firsts:
-            begin = of_first(one)
+            begin = self._begin(overlap.left, one)
             for place in range(begin - other_size + 1, begin + size):
-                for other in at.get(place & _mask(WIDE), ()):
+                for other in at.get(place & (1 << WIDE) - 1, ()):
                     yield one, other
+
+    def _begin(self, access: Access, made: _Instance) -> int:
+        """The first byte of an access of a thread."""
+        form = access.place.offset
+        begin = None if form is None else _Threads(self.threads, {0: made}).offset(form, 0)
+        assert begin is not None
+        return begin
 
     def _extends(self, given: dict[int, _Instance], others: Mapping[int, list[_Instance]]) -> bool:
         """True where threads beside the two satisfy the conditions on them."""
@@ -339,7 +300,7 @@ class _Question:
         for each in others[thread]:
             self._try()
             more = {**given, thread: each}
-            if all(self._holds(one, more) for one in own) and self._extends(more, others):
+            if self._hold(own, more) and self._extends(more, others):
                 return True
         return False
 
@@ -353,6 +314,10 @@ class _Question:
             (_placed(one.ctaid, self.sizes.of_ctas), _placed(other.ctaid, self.sizes.of_ctas)),
             {name: number for (name, _), number in parameters.items()},
         )
+
+    def _hold(self, constraints: Iterable[Constraint], given: Mapping[int, _Instance]) -> bool:
+        threads = _Threads(self.threads, given)
+        return all(map(threads.truth, constraints))
 
     # Values
 
@@ -376,7 +341,7 @@ class _Question:
 
     def _constant(self, value: Const, made: _Instance) -> int:
         if isinstance(value.constant, int):
-            return value.constant & _mask(value.bits or 32)
+            return value.constant & (1 << (value.bits or 32)) - 1
         kind, _, d = value.constant.partition(".")
         if kind == "%ntid":
             return self.sizes.block["xyz".index(d)]
@@ -386,55 +351,41 @@ class _Question:
             return made.ctaid[self.sizes.of_ctas.index(d)]
         return made.own[value.constant]
 
-    # Constraints
 
-    def _holds(self, constraint: Constraint, given: Mapping[int, _Instance]) -> bool:
-        match constraint:
-            case Holds(literal, thread):
-                return given[thread].values[literal.value] == int(literal.polarity)
-            case Compare(operation, left, left_thread, right, right_thread):
-                a = given[left_thread].values[left]
-                b = given[right_thread].values[right]
-                return bool(COMPARISONS[operation](a, b, left.bits or 32))
-            case Overlap():
-                return self._overlap(constraint, given)
-            case Together(left, right, level):
-                return self._together(given[left], given[right], level)
-            case Not(inner):
-                return not self._holds(inner, given)
-            case AnyOf(parts):
-                return any(self._holds(each, given) for each in parts)
-            case AllOf(parts):
-                return all(self._holds(each, given) for each in parts)
+class _Threads(KnownNumbers):
+    """Threads that are tried for one question."""
 
-    def _together(self, one: _Instance, other: _Instance, level: Scope | None) -> bool:
-        same = self.threads.is_same_cta(one, other)
-        if level is None:
-            return same and one.tid == other.tid
-        if level is Scope.WAVEFRONT:
-            return same and self.threads.is_same_warp(one, other)
-        return same
+    def __init__(self, threads: Enumeration, given: Mapping[int, _Instance]):
+        self.kernel, self.relation, self.sizes = threads.kernel, threads.relation, threads.sizes
+        self.splits_warps, self.given = threads.splits_warps, given
 
-    def _overlap(self, each: Overlap, given: Mapping[int, _Instance]) -> bool:
-        left, right = each.left, each.right
-        if left.place.root != right.place.root:
-            return Region.UNKNOWN in (left.place.root.region, right.place.root.region)
-        if left.place.offset is None or right.place.offset is None:
-            return True
-        one, other = given[each.left_thread], given[each.right_thread]
-        if left.place.rank is not None or right.place.rank is not None:
-            ranks = (
-                one.values[self._rank(left.place.rank)],
-                other.values[self._rank(right.place.rank)],
-            )
-            if ranks[0] != ranks[1]:
-                return False
-        a, b = _offset(left.place.offset, one), _offset(right.place.offset, other)
-        if left.size is not None and right.size is not None:
-            if signed(a - b, WIDE) >= right.size or signed(b - a, WIDE) >= left.size:
-                return False
-        size = left.place.root.size
-        return size is None or (a < size and b < size)
+    def dimensions(self, kind: str) -> str:
+        return self.sizes.of_threads if kind == "tid" else self.sizes.of_ctas
+
+    def value(self, value: Value, thread: int) -> int:
+        return self.given[thread].values[value]
+
+    def named(self, name: str, thread: int, bits: int = 32) -> int:
+        kind, _, d = name.partition(".")
+        match kind:
+            case "%tid":
+                return self.given[thread].tid[self.sizes.of_threads.index(d)]
+            case "%ctaid":
+                return self.given[thread].ctaid[self.sizes.of_ctas.index(d)]
+            case "%ntid":
+                return self.sizes.block["xyz".index(d)]
+            case _:
+                return self.given[thread].own.get(name, 0)
+
+
+def _is_by_address(each: Overlap) -> bool:
+    """True of accesses of threads 0 and 1, of known sizes, to known places in one object."""
+    left, right = each.left, each.right
+    return (
+        (each.left_thread, each.right_thread) == (0, 1)
+        and left.place.root == right.place.root
+        and None not in (left.place.offset, right.place.offset, left.size, right.size)
+    )
 
 
 def _ranges(sizes: tuple[int, int, int], told: str) -> list[range]:
@@ -451,24 +402,6 @@ def _told(sizes: tuple[int, int, int], told: str) -> Numbers:
     return sizes[: "xyz".index(told[-1]) + 1]
 
 
-def _order(roots: Iterable[Value]) -> list[Value]:
-    """Some values and all that they are computed from, parts first."""
-    done: dict[Value, None] = {}
-    stack = [*roots]
-    while stack:
-        top = stack[-1]
-        if top in done:
-            stack.pop()
-            continue
-        missing = [p for p in top.arguments if p not in done] if isinstance(top, Apply) else []
-        if missing:
-            stack += missing
-            continue
-        done[top] = None
-        stack.pop()
-    return list(done)
-
-
 def _own_name(value: Value) -> str | None:
     """The name of a value of a thread that nothing decides; None for one that something does."""
     if isinstance(value, Apply | Param):
@@ -483,113 +416,3 @@ def _own_name(value: Value) -> str | None:
     if isinstance(value, Iteration):
         return f"iteration {value.head} {value.bits}"
     return f"value {value.number}"
-
-
-def _offset(form: LinearForm, made: _Instance) -> int:
-    total = form.constant
-    for value, times in form.terms:
-        total += made.values[value] * times
-    return total & _mask(WIDE)
-
-
-def _mask(bits: int) -> int:
-    return (1 << bits) - 1
-
-
-def signed(number: int, bits: int) -> int:
-    """The low bits of a number as a signed one."""
-    number &= _mask(bits)
-    return number - (1 << bits) if number >> (bits - 1) else number
-
-
-COMPARISONS: Mapping[str, Callable[[int, int, int], bool]] = {
-    "eq": lambda a, b, bits: a == b,
-    "ne": lambda a, b, bits: a != b,
-    "ult": lambda a, b, bits: a < b,
-    "ule": lambda a, b, bits: a <= b,
-    "slt": lambda a, b, bits: signed(a, bits) < signed(b, bits),
-}
-
-
-def _sdiv(a: int, b: int, bits: int) -> int:
-    one, other = signed(a, bits), signed(b, bits)
-    if not other:
-        return 1 if one < 0 else -1
-    quotient = abs(one) // abs(other)
-    return quotient if (one < 0) == (other < 0) else -quotient
-
-
-def _srem(a: int, b: int, bits: int) -> int:
-    one, other = signed(a, bits), signed(b, bits)
-    if not other:
-        return one
-    rest = abs(one) % abs(other)
-    return -rest if one < 0 else rest
-
-
-OPERATIONS: Mapping[str, Callable[[int, int, int], int]] = {
-    "add": lambda a, b, bits: a + b,
-    "sub": lambda a, b, bits: a - b,
-    "mul": lambda a, b, bits: a * b,
-    "and": lambda a, b, bits: a & b,
-    "or": lambda a, b, bits: a | b,
-    "xor": lambda a, b, bits: a ^ b,
-    "shl": lambda a, b, bits: a << b if b < bits else 0,
-    "lshr": lambda a, b, bits: a >> b if b < bits else 0,
-    "ashr": lambda a, b, bits: signed(a, bits) >> min(b, bits),
-    "udiv": lambda a, b, bits: a // b if b else -1,
-    "urem": lambda a, b, bits: a % b if b else a,
-    "sdiv": _sdiv,
-    "srem": _srem,
-    "umin": lambda a, b, bits: min(a, b),
-    "umax": lambda a, b, bits: max(a, b),
-    "smin": lambda a, b, bits: a if signed(a, bits) < signed(b, bits) else b,
-    "smax": lambda a, b, bits: b if signed(a, bits) < signed(b, bits) else a,
-}
-
-
-def by_thread(value: Value, count: int) -> list[int] | None:
-    """The numbers that a function of ``%tid.x`` alone has in the first ``count`` threads; None of
-    any other value."""
-    order, found = _order((value,)), list[int]()
-    for thread in range(count):
-        numbers: dict[Value, int] = {}
-        for each in order:
-            if isinstance(each, Apply):
-                try:
-                    numbers[each] = applied(each, numbers)
-                except Unsupported:
-                    return None
-            elif isinstance(each, Const) and isinstance(each.constant, int):
-                numbers[each] = each.constant & _mask(each.bits or 32)
-            elif isinstance(each, Thread) and each.name == "%tid.x":
-                numbers[each] = thread
-            else:
-                return None
-        found.append(numbers[value])
-    return found
-
-
-def applied(value: Apply, values: Mapping[Value, int]) -> int:
-    """The result of an operation on numbers, an unsigned one of its width."""
-    operation, arguments, bits = value.operation, value.arguments, value.bits or 32
-    parts = [values[each] for each in arguments]
-    if operation == "zext":
-        return parts[0]
-    if operation == "sext":
-        return signed(parts[0], arguments[0].bits or 32) & _mask(bits)
-    if operation == "trunc":
-        return parts[0] & _mask(bits)
-    if operation == "ite":
-        return parts[1] if parts[0] == 1 else parts[2]
-    if operation == "not" and bits == 1:
-        return 1 - parts[0]
-    if operation in COMPARISONS and len(parts) == 2:
-        return int(COMPARISONS[operation](parts[0], parts[1], arguments[0].bits or 32))
-    done = OPERATIONS.get(operation)
-    if done is None or any((each.bits or 32) != bits for each in arguments):
-        raise Unsupported
-    total = parts[0]
-    for part in parts[1:]:
-        total = done(total, part, bits) & _mask(bits)
-    return total

@@ -21,7 +21,7 @@ from fencewright.checker.verdicts.arithmetic import (
     in_rows,
     is_alike,
 )
-from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
+from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER, barrier, completion
 from fencewright.checker.verdicts.contents import (
     Contents,
     chosen,
@@ -30,8 +30,8 @@ from fencewright.checker.verdicts.contents import (
     terms_of,
     tickets,
 )
-from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import is_data, leaves
+from fencewright.checker.verdicts.interpretation import RANK
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
 from fencewright.checker.verdicts.iterations import executed, has_one_exit
 from fencewright.checker.verdicts.model import (
@@ -55,6 +55,7 @@ from fencewright.checker.verdicts.model import (
     Obstacle,
     OneSide,
     Order,
+    OrderRule,
     Overlap,
     Region,
     Relation,
@@ -69,7 +70,7 @@ from fencewright.checker.verdicts.order.clusters import lifetimes
 from fencewright.checker.verdicts.order.counters import handed_tickets
 from fencewright.checker.verdicts.order.halves import halves
 from fencewright.checker.verdicts.order.proxies import incoherent
-from fencewright.checker.verdicts.rules import RULES
+from fencewright.checker.verdicts.order.synchronisation import synchronised
 from fencewright.checker.verdicts.solver import (
     MISSING,
     BitVectors,
@@ -81,6 +82,13 @@ from fencewright.checker.verdicts.solver import (
 from fencewright.lowering.code.value import Apply, Iteration, Param, Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
+RULES: tuple[OrderRule, ...] = (
+    OrderRule("completion of copies", frozenset({Relation.THREAD, Relation.WARP}), completion),
+    OrderRule("barrier", frozenset({Relation.WARP, Relation.CTA}), barrier),
+    OrderRule("synchronisation", frozenset(Relation), synchronised),
+)
+"""Every rule of order, in the order in which they are tried: functions of a kernel, an earlier and
+a later access, and their threads."""
 _ANY = (1 << 30, 1024)
 _OF_ALL = (
     "more than one thread in a CTA: each accesses this place",

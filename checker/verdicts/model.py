@@ -6,7 +6,7 @@ and verdicts, knows no vendor.
 
 **Rules of order.** A rule is a function ``def order(kernel, earlier, later, pair) -> Order`` in a
 module of its own, registered as one row, ``OrderRule(name, relations, order)``, in ``RULES`` of
-``checker/verdicts/rules.py``. For a conflict of two accesses the rows are tried in the order of the
+``checker/verdicts/judge.py``. For a conflict of two accesses the rows are tried in the order of the
 table, first with one access as the earlier, then with the other. The first ``Order`` that is proved
 ends the question; else a broken one is reported (the first in the table), else an unknown one, else
 the conflict has no order at all. A rule that does not apply returns ``NO_ORDER``.

@@ -9,31 +9,33 @@ solution, wherever it comes from. Limits are counts.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from fencewright.checker.verdicts.enumeration import (
-    COMPARISONS,
-    ELECTED,
+from fencewright.checker.verdicts.expressions import WIDE, is_variable
+from fencewright.checker.verdicts.interpretation import (
     RANK,
+    KnownNumbers,
     Unsupported,
     applied,
     signed,
 )
-from fencewright.checker.verdicts.expressions import WIDE, is_variable
 from fencewright.checker.verdicts.model import (
     AllOf,
     AnyOf,
-    Compare,
     Constraint,
     Holds,
     Kernel,
-    LinearForm,
     Not,
     Overlap,
-    Region,
     Relation,
-    Together,
 )
-from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
-from fencewright.lowering.vocabulary import Scope
+from fencewright.lowering.code.value import (
+    Apply,
+    Const,
+    Iteration,
+    Param,
+    Thread,
+    Value,
+    parts_first,
+)
 
 PARAMETER = "param "
 """The beginning of the names of variables that are parameters."""
@@ -45,7 +47,6 @@ _MOST_CHANGED = 4
 """Solutions of which one number is changed for a question."""
 _PARAMETERS = (1 << 10, 0, 1)
 """The numbers of all parameters that are tried first."""
-_WORD = (1 << WIDE) - 1
 
 
 class Asked(Protocol):
@@ -87,7 +88,7 @@ class Solutions:
                 return self._keep(each)
         overlaps = [each for each in constraints if isinstance(each, Overlap)]
         for known in (*self.known[:_MOST_CHANGED], *firsts) if len(overlaps) == 1 else ():
-            for each in known.moved(overlaps[0]):
+            for each in known.moved(overlaps[0], asked):
                 if each.solves(asked, threads, constraints):
                     return self._keep(each)
         return None
@@ -125,26 +126,22 @@ class _Solution:
     def __init__(self, numbers: Mapping[str, int], parameter: int = 0):
         self.numbers = numbers
         self.parameter = parameter
-        self._values: dict[tuple[Value, int], int | None] = {}
+        self.values: dict[tuple[Value, int], int | None] = {}
         self._launches: dict[object, bool] = {}
 
     def solves(self, asked: Asked, threads: set[int], constraints: Iterable[Constraint]) -> bool:
         """True where these threads are in the launches asked for, and all constraints hold."""
-        key = asked.relation, *sorted(threads)
+        own, key = _Launch(self, asked), (asked.relation, *sorted(threads))
         if (is_related := self._launches.get(key)) is None:
-            is_related = self._launches[key] = self._is_related(asked, threads)
-        return (
-            is_related
-            and asked.admits(self.numbers)
-            and all(self._holds(each, asked) for each in constraints)
-        )
+            is_related = self._launches[key] = own.is_within(threads) and all(own.related())
+        return is_related and asked.admits(self.numbers) and all(map(own.truth, constraints))
 
-    def moved(self, overlap: Overlap) -> "Iterator[_Solution]":
+    def moved(self, overlap: Overlap, asked: Asked) -> "Iterator[_Solution]":
         """Solutions with another number of one variable, so that two accesses begin at one byte."""
         sides = (overlap.left, overlap.left_thread), (overlap.right, overlap.right_thread)
         forms = [access.place.offset for access, _ in sides]
         begins = [
-            None if form is None else self._offset(form, thread)
+            None if form is None else _Launch(self, asked).offset(form, thread)
             for form, (_, thread) in zip(forms, sides, strict=True)
         ]
         if begins[0] is None or begins[1] is None:
@@ -163,150 +160,24 @@ class _Solution:
 
     def named(self) -> Mapping[str, int]:
         """The numbers by name, those of parameters too that have been asked for."""
-        asked = (value for value, _ in self._values if isinstance(value, Param))
+        asked = (value for value, _ in self.values if isinstance(value, Param))
         names = (parameter(each) for each in asked if not is_variable(each))
         return {**dict.fromkeys(names, self.parameter), **self.numbers}
 
-    # Threads
-
-    def _is_related(self, asked: Asked, threads: Iterable[int]) -> bool:
-        """True of threads within their sizes, of which 0 and 1 stand in a relation."""
-        indices = [f"%{kind}.{d}" for kind in ("tid", "ctaid") for d in asked.dimensions(kind)]
-        if any(
-            self._number(name, thread) >= self.numbers.get(name.replace("%", "%n"), 1)
-            for thread in threads
-            for name in indices
-        ):
-            return False
-        same_cta, relation = self._same_cta(asked, 0, 1), asked.relation
-        if relation is Relation.CLUSTER:
-            return self._number(RANK, 0) != self._number(RANK, 1)
-        if relation is Relation.GRID:
-            return not same_cta
-        same_thread = self._is_equal("tid", asked, 0, 1)
-        if relation is Relation.THREAD:
-            return same_cta and same_thread
-        same_warp = self._same_warp(asked, 0, 1)
-        if same_warp and self._number(ELECTED, 0) == self._number(ELECTED, 1) == 1:
-            return False  # Of the lanes of a warp one is elected.
-        if relation is Relation.WARP:
-            return same_cta and same_warp and not same_thread
-        return same_cta and not (same_warp if asked.splits_warps else same_thread)
-
-    def _number(self, name: str, thread: int) -> int:
-        return self.numbers.get(f"{name}@{thread}", 0)
-
-    def _is_equal(self, kind: str, asked: Asked, left: int, right: int) -> bool:
-        names = (f"%{kind}.{d}" for d in asked.dimensions(kind))
-        return all(self._number(name, left) == self._number(name, right) for name in names)
-
-    def _same_cta(self, asked: Asked, left: int, right: int) -> bool:
-        is_ranked = RANK in asked.kernel.specials
-        return self._is_equal("ctaid", asked, left, right) and not (
-            is_ranked and self._number(RANK, left) != self._number(RANK, right)
-        )
-
-    def _same_warp(self, asked: Asked, left: int, right: int) -> bool:
-        """True of threads with the same row and the same upper bits of x, of whole rows."""
-        rows, lanes = asked.dimensions("tid")[1:], asked.kernel.lanes
-        one, other = (self._number("%tid.x", thread) // lanes for thread in (left, right))
-        if one != other or (rows and self.numbers.get("%ntid.x", 1) % lanes):
-            return False
-        names = (f"%tid.{d}" for d in rows)
-        return all(self._number(name, left) == self._number(name, right) for name in names)
-
-    # Constraints
-
-    def _holds(self, constraint: Constraint, asked: Asked) -> bool | None:
-        """The truth of a constraint; None where a function decides it of which no more is
-        known."""
-        match constraint:
-            case Holds(literal, thread):
-                number = self._value(literal.value, thread)
-                return None if number is None else number == int(literal.polarity)
-            case Compare(operation, left, left_thread, right, right_thread):
-                a, b = self._value(left, left_thread), self._value(right, right_thread)
-                if a is None or b is None:
-                    return None
-                return bool(COMPARISONS[operation](a, b, left.bits or 32))
-            case Overlap():
-                return self._overlap(constraint, asked)
-            case Together(left, right, level):
-                if not self._same_cta(asked, left, right):
-                    return False
-                if level is None:
-                    return self._is_equal("tid", asked, left, right)
-                return level is not Scope.WAVEFRONT or self._same_warp(asked, left, right)
-            case Not(inner):
-                held = self._holds(inner, asked)
-                return None if held is None else not held
-            case AnyOf(parts) | AllOf(parts):
-                decides = isinstance(constraint, AnyOf)
-                held = [self._holds(each, asked) for each in parts]
-                return decides if decides in held else None if None in held else not decides
-
-    def _overlap(self, each: Overlap, asked: Asked) -> bool | None:
-        left, right = each.left, each.right
-        if left.place.root != right.place.root:
-            return Region.UNKNOWN in (left.place.root.region, right.place.root.region)
-        if left.place.offset is None or right.place.offset is None:
-            return True
-        a = self._offset(left.place.offset, each.left_thread)
-        b = self._offset(right.place.offset, each.right_thread)
-        if a is None or b is None:
-            return None
-        if left.place.rank is not None or right.place.rank is not None:
-            own = asked.kernel.table.constant(RANK, 32)
-            ranks = (
-                self._value(left.place.rank or own, each.left_thread),
-                self._value(right.place.rank or own, each.right_thread),
-            )
-            if None in ranks:
-                return None
-            if ranks[0] != ranks[1]:
-                return False
-        elif left.place.root.region is Region.SHARED:
-            if not self._same_cta(asked, each.left_thread, each.right_thread):
-                return False
-        if left.size is not None and right.size is not None:
-            distance = signed(a - b, WIDE)
-            if not -left.size < distance < right.size:
-                return False
-        size = left.place.root.size
-        return size is None or (a < size and b < size)
-
     # Values
 
-    def _offset(self, form: LinearForm, thread: int) -> int | None:
-        total = form.constant
-        for value, times in form.terms:
-            number = self._value(value, thread)
-            if number is None:
-                return None
-            total += number * times
-        return total & _WORD
-
-    def _value(self, value: Value, thread: int) -> int | None:
-        known = self._values
-        if (value, thread) in known:
-            return known[value, thread]
-        stack = [value]
-        while stack:
-            top = stack[-1]
-            parts = top.arguments if isinstance(top, Apply) else ()
-            missing = [part for part in parts if (part, thread) not in known]
-            if missing:
-                stack += missing
-                continue
-            known[top, thread] = self._made(top, thread)
-            stack.pop()
+    def value(self, value: Value, thread: int) -> int | None:
+        """The value that a thread finds."""
+        known = self.values
+        for each in parts_first((value,), lambda each: (each, thread) in known):
+            known[each, thread] = self._made(each, thread)
         return known[value, thread]
 
     def _made(self, value: Value, thread: int) -> int | None:
         if isinstance(value, Apply):
             numbers: dict[Value, int] = {}
             for part in value.arguments:
-                number = self._values[part, thread]
+                number = self.values[part, thread]
                 if number is None:
                     return None
                 numbers[part] = number
@@ -320,6 +191,34 @@ class _Solution:
         if isinstance(value, Param) and name is not None:
             return self.numbers.get(name, self.parameter) & ((1 << (value.bits or 32)) - 1)
         return 0 if name is None else self.numbers.get(name, int(name in _SIZES))
+
+
+class _Launch(KnownNumbers):
+    """The launch of a solution, as a question is about it."""
+
+    def __init__(self, solution: _Solution, asked: Asked):
+        self.kernel, self.relation = asked.kernel, asked.relation
+        self.splits_warps = asked.splits_warps
+        self.solution, self.asked = solution, asked
+
+    def dimensions(self, kind: str) -> str:
+        return self.asked.dimensions(kind)
+
+    def is_within(self, threads: Iterable[int]) -> bool:
+        """True of threads whose indices are below the sizes."""
+        kinds = [(kind, d) for kind in ("tid", "ctaid") for d in self.dimensions(kind)]
+        return all(
+            self.named(f"%{kind}.{d}", thread) < self.named(f"%n{kind}.{d}", thread)
+            for thread in threads
+            for kind, d in kinds
+        )
+
+    def value(self, value: Value, thread: int) -> int | None:
+        return self.solution.value(value, thread)
+
+    def named(self, name: str, thread: int, bits: int = 32) -> int:
+        numbers = self.solution.numbers
+        return numbers.get(name, 1) if name in _SIZES else numbers.get(f"{name}@{thread}", 0)
 
 
 _SIZES = frozenset(f"%{kind}.{d}" for kind in ("ntid", "nctaid") for d in "xyz")

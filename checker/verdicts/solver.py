@@ -12,32 +12,18 @@ from functools import cache, cached_property
 from math import gcd, prod
 from typing import Any
 
-from fencewright.checker.verdicts.enumeration import (
-    ELECTED,
-    RANK,
-    Enumeration,
-    Sizes,
-    Solution,
-    Tries,
-)
+from fencewright.checker.verdicts.enumeration import Enumeration, Sizes, Solution, Tries
 from fencewright.checker.verdicts.expressions import WIDE, is_variable, leaves
+from fencewright.checker.verdicts.interpretation import Interpretation
 from fencewright.checker.verdicts.model import (
-    Access,
     Agent,
-    AllOf,
     Answer,
-    AnyOf,
-    Compare,
     Constraint,
-    Holds,
     Kernel,
     LinearForm,
-    Not,
     Numbers,
     Overlap,
-    Region,
     Relation,
-    Together,
     Witness,
 )
 from fencewright.checker.verdicts.solutions import (
@@ -47,8 +33,15 @@ from fencewright.checker.verdicts.solutions import (
     own,
     parameter,
 )
-from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
-from fencewright.lowering.vocabulary import Scope
+from fencewright.lowering.code.value import (
+    Apply,
+    Const,
+    Iteration,
+    Param,
+    Thread,
+    Value,
+    parts_first,
+)
 
 MISSING = "install fencewright[prove] to decide what arithmetic does not"
 _STEPS = 2_000_000
@@ -185,7 +178,7 @@ class Budget:
         return None if z3 is None else z3.Context()
 
 
-class BitVectors:
+class BitVectors(Interpretation[Any, Any]):
     """A solver of questions about threads 0 and 1 that stand in one relation, and any others."""
 
     def __init__(
@@ -223,7 +216,7 @@ class BitVectors:
             return Answer.SATISFIABLE
         if self.budget.is_spent:
             return Answer.UNKNOWN
-        formulas = [self._constraint(each) for each in constraints]
+        formulas = [self.truth(each) for each in constraints]
         if self._has_product and (small := self._small()) is not None:
             # With sizes that are constants products are easy, and one launch is enough to satisfy.
             if small.satisfiable(constraints) is Answer.SATISFIABLE:
@@ -289,7 +282,7 @@ class BitVectors:
         z3 = z3_module()
         if z3 is None or tried.answer is not Answer.UNKNOWN:
             return tried.witness
-        formulas = [] if self.budget.is_spent else [self._constraint(each) for each in constraints]
+        formulas = [] if self.budget.is_spent else [self.truth(each) for each in constraints]
         solver, answer = self._checked([*formulas, *self._products], is_witness=True)
         if answer == z3.unsat:
             return None
@@ -389,72 +382,35 @@ class BitVectors:
         z3 = z3_module()
         product = None
         for d in self.dimensions("ntid"):
-            size = self._named(f"%ntid.{d}", 0)
+            size = self.named(f"%ntid.{d}", 0)
             yield z3.And(size != 0, z3.ULE(size, self.kernel.most_threads))
             product = size if product is None else product * size
         if product is not None:
             yield z3.ULE(product, self.most_threads)
         for room in rooms(self.kernel, self.launch):
             of = dict(zip("xyz", room.times, strict=True))
-            last = [(self._named(f"%ntid.{d}", 0) - 1) * times for d, times in of.items() if times]
+            last = [(self.named(f"%ntid.{d}", 0) - 1) * times for d, times in of.items() if times]
             yield z3.ULE(sum(last), room.most)
         product = None
         for d in self.dimensions("nctaid"):
-            size = self._named(f"%nctaid.{d}", 0)
+            size = self.named(f"%nctaid.{d}", 0)
             yield z3.And(size != 0, z3.ULE(size, _MOST_CTAS[d]))
             product = size if product is None else product * size
         if product is not None and self.most is not None:
             yield z3.ULE(product, self.most[0])
-        for thread in self._threads:
+        for thread in tuple(self._threads):
             for kind in ("tid", "ctaid"):
                 for d in self.dimensions(kind):
-                    size = self._named(f"%n{kind}.{d}", thread)
-                    yield z3.ULT(self._named(f"%{kind}.{d}", thread), size)
-        # Of the lanes of a warp one is elected. Source: PTX ISA, elect.sync.
-        elected = [self._variable(f"{ELECTED}@{thread}", 1) == 1 for thread in (0, 1)]
-        if self.relation in (Relation.WARP, Relation.CTA):
-            yield z3.Not(z3.And(self._same_warp(0, 1), *elected))
-        yield self._related()
+                    size = self.named(f"%n{kind}.{d}", thread)
+                    yield z3.ULT(self.named(f"%{kind}.{d}", thread), size)
+        yield from self.related()
 
-    def _related(self) -> Any:
-        z3 = z3_module()
-        same_cta = self._equal("ctaid", 0, 1)
-        same_thread = self._equal("tid", 0, 1)
-        if self.relation is Relation.THREAD:
-            return z3.And(same_cta, same_thread)
-        if self.relation is Relation.WARP:
-            return z3.And(same_cta, z3.Not(same_thread), self._same_warp(0, 1))
-        if self.relation is Relation.CTA:
-            if not self.splits_warps:
-                return z3.And(same_cta, z3.Not(same_thread))
-            return z3.And(same_cta, z3.Not(self._same_warp(0, 1)))
-        if self.relation is Relation.CLUSTER:
-            # Of one cluster, in which each CTA has a rank of its own.
-            return self._variable(f"{RANK}@0", 32) != self._variable(f"{RANK}@1", 32)
-        return z3.Not(same_cta)
+    def by_lanes(self, number: Any) -> tuple[Any, Any]:
+        z3, lanes = z3_module(), self.kernel.lanes
+        return z3.LShR(number, lanes.bit_length() - 1), z3.URem(number, self._constant(lanes, 32))
 
-    def _equal(self, kind: str, left: int, right: int) -> Any:
-        z3 = z3_module()
-        names = [f"%{kind}.{d}" for d in self.dimensions(kind)]
-        if kind == "ctaid" and RANK in self.kernel.specials:
-            names.append(RANK)
-        return z3.And([self._named(name, left) == self._named(name, right) for name in names])
-
-    def _same_warp(self, left: int, right: int) -> Any:
-        """Threads with the same row and the same upper bits of x, of rows of whole warps."""
-        z3 = z3_module()
-        a, b = self._named("%tid.x", left), self._named("%tid.x", right)
-        lanes = self.kernel.lanes
-        by = lanes.bit_length() - 1
-        parts = [z3.LShR(a, by) == z3.LShR(b, by)]
-        rows = self.dimensions("tid")[1:]
-        parts += [self._named(f"%tid.{d}", left) == self._named(f"%tid.{d}", right) for d in rows]
-        if rows:
-            parts.append(z3.URem(self._named("%ntid.x", 0), self._constant(lanes, 32)) == 0)
-        return z3.And(*parts)
-
-    def _named(self, name: str, thread: int) -> Any:
-        """A size, which all threads share, or an index of a thread."""
+    def named(self, name: str, thread: int, bits: int = 32) -> Any:
+        self._threads.add(thread)
         kind, _, d = name.removeprefix("%").partition(".")
         if kind in ("ntid", "nctaid"):
             if (sizes := self._given(kind)) is not None:
@@ -462,7 +418,7 @@ class BitVectors:
             if d not in self.dimensions(kind):
                 return self._constant(1, 32)
             return self._variable(name, 32)
-        return self._variable(f"{name}@{thread}", 32)
+        return self._variable(f"{name}@{thread}", bits)
 
     def _variable(self, name: str, bits: int) -> Any:
         return z3_module().BitVec(name, bits, self.budget.context)
@@ -472,115 +428,71 @@ class BitVectors:
 
     # Constraints
 
-    def _constraint(self, constraint: Constraint) -> Any:
-        z3 = z3_module()
-        match constraint:
-            case Holds(literal, thread):
-                return self._value(literal.value, thread) == int(literal.polarity)
-            case Compare(operation, left, left_thread, right, right_thread):
-                a, b = self._value(left, left_thread), self._value(right, right_thread)
-                return _COMPARISONS[operation](z3, a, b)
-            case Overlap(left, left_thread, right, right_thread):
-                return self._overlap(left, left_thread, right, right_thread)
-            case Together(left, right, level):
-                return self._together(left, right, level)
-            case Not(inner):
-                return z3.Not(self._constraint(inner))
-            case AnyOf(parts):
-                return z3.Or(
-                    [z3.BoolVal(False, self.budget.context), *map(self._constraint, parts)]
-                )
-            case AllOf(parts):
-                return z3.And(
-                    [z3.BoolVal(True, self.budget.context), *map(self._constraint, parts)]
-                )
+    def compared(self, operation: str, a: Any, b: Any, bits: int) -> Any:
+        return _COMPARISONS[operation](z3_module(), a, b)
 
-    def _together(self, left: int, right: int, level: Scope | None) -> Any:
-        z3 = z3_module()
-        self._threads |= {left, right}
-        same = self._equal("ctaid", left, right)
-        if level is None:
-            return z3.And(same, self._equal("tid", left, right))
-        if level is Scope.WAVEFRONT:
-            return z3.And(same, self._same_warp(left, right))
-        return same
+    def known(self, truth: bool) -> Any:
+        return z3_module().BoolVal(truth, self.budget.context)
 
-    def _overlap(self, left: Access, left_thread: int, right: Access, right_thread: int) -> Any:
-        z3 = z3_module()
-        if left.place.root != right.place.root:
-            # An object that is not known may be any; places in two are not compared.
-            unknown = Region.UNKNOWN in (left.place.root.region, right.place.root.region)
-            return z3.BoolVal(unknown, self.budget.context)
-        if left.place.offset is None or right.place.offset is None:
-            return z3.BoolVal(True, self.budget.context)
-        a = self.offset(left.place.offset, left_thread)
-        b = self.offset(right.place.offset, right_thread)
-        parts: list[Any] = []
-        if left.place.rank is not None or right.place.rank is not None:
-            own = self.kernel.table.constant(RANK, 32)
-            ranks = (left.place.rank or own, left_thread), (right.place.rank or own, right_thread)
-            one, other = (self._value(rank, thread) for rank, thread in ranks)
-            parts.append(one == other)
-        elif left.place.root.region is Region.SHARED:
-            parts.append(self._equal("ctaid", left_thread, right_thread))
-        if left.size is not None and right.size is not None:
-            apart = _steps(left.place.offset, right.place.offset)
-            if left.size == right.size > 0 and apart % left.size == 0:
-                # Words of one size that never begin within each other: they are one or apart.
-                parts.append(self._is_equal(left, left_thread, right, right_thread))
-            else:
-                # Of offsets that do not wrap, the one is in the other's bytes.
-                parts += [a - b < right.size, b - a < left.size]
-        size = left.place.root.size
-        if size is not None:
-            parts += [z3.ULT(a, size), z3.ULT(b, size)]
-        return z3.And([z3.BoolVal(True, self.budget.context), *parts])
+    def all_of(self, parts: Iterable[Any]) -> Any:
+        return z3_module().And([*parts])
 
-    def _is_equal(self, left: Access, left_thread: int, right: Access, right_thread: int) -> Any:
-        """Equality of two offsets, or of what both of them are multiples of."""
+    def any_of(self, parts: Iterable[Any]) -> Any:
+        return z3_module().Or([*parts])
+
+    def negated(self, truth: Any) -> Any:
+        return z3_module().Not(truth)
+
+    def shared_bytes(self, overlap: Overlap, a: Any, b: Any) -> Iterator[Any]:
+        z3, left, right = z3_module(), overlap.left, overlap.right
         one, other = left.place.offset, right.place.offset
         assert one is not None
         assert other is not None
+        if left.size is not None and right.size is not None:
+            if left.size == right.size > 0 and _steps(one, other) % left.size == 0:
+                # Words of one size that never begin within each other: they are one or apart.
+                yield self._is_equal(overlap, one, other)
+            else:
+                # Of offsets that do not wrap, the one is in the other's bytes.
+                yield a - b < right.size
+                yield b - a < left.size
+        if (size := left.place.root.size) is not None:
+            yield z3.ULT(a, size)
+            yield z3.ULT(b, size)
+
+    def _is_equal(self, overlap: Overlap, one: LinearForm, other: LinearForm) -> Any:
+        """Equality of two offsets, or of what both of them are multiples of."""
+        left_thread, right_thread = overlap.left_thread, overlap.right_thread
         if one.constant == other.constant and len(one.terms) == len(other.terms) == 1:
             ((a, times),), ((b, by),) = one.terms, other.terms
             if times == by and all(map(_is_narrow, (a, b))) and 0 < times < 1 << 32:
-                return self._value(a, left_thread) == self._value(b, right_thread)
+                return self.value(a, left_thread) == self.value(b, right_thread)
         return self.offset(one, left_thread) == self.offset(other, right_thread)
 
     def offset(self, form: LinearForm, thread: int) -> Any:
-        """A linear form of a thread, as a number of 64 bits."""
         total = self._constant(form.constant, WIDE)
         for value, times in form.terms:
-            total = total + self._value(value, thread) * self._constant(times, WIDE)
+            total = total + self.value(value, thread) * self._constant(times, WIDE)
         return total
 
     # Values
 
-    def _value(self, value: Value, thread: int) -> Any:
+    def value(self, value: Value, thread: int) -> Any:
         """The term of a value, which questions share that need no more than it."""
         self._threads.add(thread)
         own, shared = self._values, self._shared
-        stack = [value]
-        while stack:
-            top = stack[-1]
-            key = top, thread
-            if key in shared or key in own:
-                stack.pop()
-                continue
+        for top in parts_first(
+            (value,), lambda each: (each, thread) in shared or (each, thread) in own
+        ):
             parts = [(part, thread) for part in top.arguments] if isinstance(top, Apply) else []
-            missing = [part for part in parts if part not in shared and part not in own]
-            if missing:
-                stack += [part for part, _ in missing]
-                continue
             known = [shared[part] if part in shared else own[part] for part in parts]
             before = len(self._iterations), len(self._products), self._has_product
             made = self._translated(top, known, thread)
             after = len(self._iterations), len(self._products), self._has_product
             is_plain = after == before and all(part in shared for part in parts)
             is_product = isinstance(top, Apply) and top.operation in _PRODUCTS
-            (shared if is_plain and not is_product else own)[key] = made
+            (shared if is_plain and not is_product else own)[top, thread] = made
             self.budget.values += 1
-            stack.pop()
         return shared[value, thread] if (value, thread) in shared else own[value, thread]
 
     def _translated(self, value: Value, parts: list[Any], thread: int) -> Any:
@@ -590,11 +502,11 @@ class BitVectors:
             if isinstance(value.constant, int):
                 return self._constant(value.constant, bits)
             if value.constant.partition(".")[0] in ("%ntid", "%nctaid", "%ctaid"):
-                return self._named(value.constant, thread)
+                return self.named(value.constant, thread)
             return self._variable(f"{value.constant}@{thread}", bits)
         if isinstance(value, Thread):
             if value.name.startswith("%tid."):
-                return self._named(value.name, thread)
+                return self.named(value.name, thread)
             return self._variable(f"{value.name}@{thread}", bits)
         if isinstance(value, Param):
             if is_variable(value):

@@ -5,7 +5,7 @@ comparing two is comparing objects, and time and memory are linear in the code, 
 expressions would be written out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -157,3 +157,26 @@ class ValueTable:
         if found is None:
             found = self._made[key] = make(len(self._made))
         return found
+
+
+def parts_first(
+    roots: Iterable[Value], is_known: Callable[[Value], bool] = lambda value: False
+) -> list[Value]:
+    """Some values and all that they are computed from, parts first, without those known already.
+
+    Expressions are deeper than the stack.
+    """
+    done: dict[Value, None] = {}
+    stack = [*roots]
+    while stack:
+        top = stack[-1]
+        parts = top.arguments if isinstance(top, Apply) else ()
+        missing = [each for each in parts if each not in done and not is_known(each)]
+        if top in done or is_known(top):
+            stack.pop()
+        elif missing:
+            stack += missing
+        else:
+            done[top] = None
+            stack.pop()
+    return [*done]

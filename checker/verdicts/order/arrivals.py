@@ -9,8 +9,8 @@ mbarrier object"; "Arrive-on operation on mbarrier object".
 
 from collections.abc import Iterable, Iterator
 
-from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
+from fencewright.checker.verdicts.interpretation import RANK
 from fencewright.checker.verdicts.intervals import full_barriers, is_steady
 from fencewright.checker.verdicts.model import (
     Answer,

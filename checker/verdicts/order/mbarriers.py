@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fencewright.checker.findings.finding import Rule
-from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import (
     Expressions,
     is_data,
@@ -20,6 +19,7 @@ from fencewright.checker.verdicts.expressions import (
     quotient,
     remainder,
 )
+from fencewright.checker.verdicts.interpretation import RANK
 from fencewright.checker.verdicts.model import (
     UNGROUPED,
     Access,

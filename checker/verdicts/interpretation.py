@@ -1,0 +1,341 @@
+"""The meaning of constraints over threads, whatever numbers are: known ones, or z3's bit-vectors.
+
+What two threads and two accesses have to do with each other is defined once; an interpretation
+gives the numbers of a launch and of its threads, and joins truth values.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+from fencewright.checker.verdicts.expressions import WIDE
+from fencewright.checker.verdicts.model import (
+    Access,
+    AllOf,
+    AnyOf,
+    Compare,
+    Constraint,
+    Holds,
+    Kernel,
+    LinearForm,
+    Not,
+    Overlap,
+    Region,
+    Relation,
+    Together,
+)
+from fencewright.lowering.code.value import Apply, Const, Thread, Value, parts_first
+from fencewright.lowering.vocabulary import Scope
+
+RANK = "%cluster_ctarank"
+ELECTED = "%elect"
+NumberT = TypeVar("NumberT")
+TruthT = TypeVar("TruthT")
+
+
+class Interpretation(ABC, Generic[NumberT, TruthT]):
+    """Numbers of threads, of which 0 and 1 stand in a relation."""
+
+    kernel: Kernel
+    relation: Relation
+    splits_warps: bool
+    """Threads of one CTA are of two warps."""
+
+    # Numbers and truth values
+
+    @abstractmethod
+    def dimensions(self, kind: str) -> str:
+        """The dimensions of thread or CTA indices that a kernel tells apart."""
+
+    @abstractmethod
+    def value(self, value: Value, thread: int) -> NumberT:
+        """The value that a thread finds."""
+
+    @abstractmethod
+    def named(self, name: str, thread: int, bits: int = 32) -> NumberT:
+        """A size, which all threads share, or an index of a thread."""
+
+    @abstractmethod
+    def offset(self, form: LinearForm, thread: int) -> NumberT:
+        """A linear form of a thread, as a number of 64 bits."""
+
+    @abstractmethod
+    def by_lanes(self, number: NumberT) -> tuple[NumberT, NumberT]:
+        """The quotient and the remainder of a number by the lanes of a warp."""
+
+    @abstractmethod
+    def compared(self, operation: str, a: NumberT | int, b: NumberT | int, bits: int) -> TruthT:
+        """A comparison of two numbers."""
+
+    @abstractmethod
+    def shared_bytes(self, overlap: Overlap, a: NumberT, b: NumberT) -> Iterator[TruthT]:
+        """The conditions that two accesses of one object, at these offsets, have a byte in
+        common."""
+
+    @abstractmethod
+    def known(self, truth: bool) -> TruthT:
+        """A truth value that is known."""
+
+    @abstractmethod
+    def all_of(self, parts: Iterable[TruthT]) -> TruthT:
+        """All of some, at least one."""
+
+    @abstractmethod
+    def any_of(self, parts: Iterable[TruthT]) -> TruthT:
+        """One of some, at least one."""
+
+    @abstractmethod
+    def negated(self, truth: TruthT) -> TruthT:
+        """The opposite."""
+
+    # Threads
+
+    def related(self) -> Iterator[TruthT]:
+        """The conditions that threads 0 and 1 stand in the relation."""
+        if self.relation in (Relation.WARP, Relation.CTA):
+            # Of the lanes of a warp one is elected. Source: PTX ISA, elect.sync.
+            elected = [self.compared("eq", self.named(ELECTED, n, 1), 1, 1) for n in (0, 1)]
+            yield self.negated(self.all_of((self.same_warp(0, 1), *elected)))
+        same_cta, same_thread = self.same_cta(0, 1), self._same("tid", 0, 1)
+        match self.relation:
+            case Relation.THREAD:
+                yield self.all_of((same_cta, same_thread))
+            case Relation.WARP:
+                yield self.all_of((same_cta, self.negated(same_thread), self.same_warp(0, 1)))
+            case Relation.CTA:
+                same = self.same_warp(0, 1) if self.splits_warps else same_thread
+                yield self.all_of((same_cta, self.negated(same)))
+            case Relation.CLUSTER:
+                # Of one cluster, in which each CTA has a rank of its own.
+                yield self.compared("ne", self.named(RANK, 0), self.named(RANK, 1), 32)
+            case Relation.GRID:
+                yield self.negated(same_cta)
+
+    def same_cta(self, left: int, right: int) -> TruthT:
+        """Threads of one CTA."""
+        rank = (RANK,) if RANK in self.kernel.specials else ()
+        return self._same("ctaid", left, right, *rank)
+
+    def _same(self, kind: str, left: int, right: int, *more: str) -> TruthT:
+        names = (*(f"%{kind}.{d}" for d in self.dimensions(kind)), *more)
+        return self.all_of(
+            self.compared("eq", self.named(name, left), self.named(name, right), 32)
+            for name in names
+        )
+
+    def same_warp(self, left: int, right: int) -> TruthT:
+        """Threads with the same row and the same upper bits of x, of rows of whole warps."""
+        rows = [f"%tid.{d}" for d in self.dimensions("tid")[1:]]
+        warps = [self.by_lanes(self.named("%tid.x", n))[0] for n in (left, right)]
+        pairs = [warps, *([self.named(name, n) for n in (left, right)] for name in rows)]
+        parts = [self.compared("eq", *pair, 32) for pair in pairs]
+        if rows:
+            rest = self.by_lanes(self.named("%ntid.x", 0))[1]
+            parts.append(self.compared("eq", rest, 0, 32))
+        return self.all_of(parts)
+
+    # Constraints
+
+    def truth(self, constraint: Constraint) -> TruthT:
+        """The truth of a constraint."""
+        match constraint:
+            case Holds(literal, thread):
+                number = self.value(literal.value, thread)
+                return self.compared("eq", number, int(literal.polarity), 1)
+            case Compare(operation, left, left_thread, right, right_thread):
+                a, b = self.value(left, left_thread), self.value(right, right_thread)
+                return self.compared(operation, a, b, left.bits or 32)
+            case Overlap():
+                return self._overlap(constraint)
+            case Together(left, right, level):
+                same = self.same_cta(left, right)
+                if level is None:
+                    return self.all_of((same, self._same("tid", left, right)))
+                is_warp = level is Scope.WAVEFRONT
+                return self.all_of((same, self.same_warp(left, right))) if is_warp else same
+            case Not(inner):
+                return self.negated(self.truth(inner))
+            case AnyOf(parts):
+                return self.any_of((self.known(False), *map(self.truth, parts)))
+            case AllOf(parts):
+                return self.all_of((self.known(True), *map(self.truth, parts)))
+
+    def _overlap(self, each: Overlap) -> TruthT:
+        left, right = each.left.place, each.right.place
+        if left.root != right.root:
+            # An object that is not known may be any; places in two are not compared.
+            return self.known(Region.UNKNOWN in (left.root.region, right.root.region))
+        if left.offset is None or right.offset is None:
+            return self.known(True)
+        a = self.offset(left.offset, each.left_thread)
+        b = self.offset(right.offset, each.right_thread)
+        parts = [self.known(True)]
+        if left.rank is not None or right.rank is not None:
+            ranks = (
+                self.value(self.rank_of(each.left), each.left_thread),
+                self.value(self.rank_of(each.right), each.right_thread),
+            )
+            parts.append(self.compared("eq", *ranks, 32))
+        elif left.root.region is Region.SHARED:
+            parts.append(self.same_cta(each.left_thread, each.right_thread))
+        return self.all_of((*parts, *self.shared_bytes(each, a, b)))
+
+    def rank_of(self, access: Access) -> Value:
+        """The rank of the CTA in whose shared memory an access is."""
+        own = self.kernel.table.constant(RANK, 32)
+        return own if access.place.rank is None else access.place.rank
+
+
+class KnownNumbers(Interpretation[int | None, bool | None]):
+    """Numbers that are known; None for the result of a function of which no more is known."""
+
+    def offset(self, form: LinearForm, thread: int) -> int | None:
+        total = form.constant
+        for value, times in form.terms:
+            number = self.value(value, thread)
+            if number is None:
+                return None
+            total += number * times
+        return total & (1 << WIDE) - 1
+
+    def by_lanes(self, number: int | None) -> tuple[int, int]:
+        return divmod(number or 0, self.kernel.lanes)
+
+    def compared(self, operation: str, a: int | None, b: int | None, bits: int) -> bool | None:
+        return None if a is None or b is None else bool(COMPARISONS[operation](a, b, bits))
+
+    def shared_bytes(self, overlap: Overlap, a: int | None, b: int | None) -> Iterator[bool | None]:
+        if a is None or b is None:
+            yield None
+            return
+        left, right, whole = overlap.left.size, overlap.right.size, overlap.left.place.root.size
+        if left is not None and right is not None:
+            yield -left < signed(a - b, WIDE) < right
+        yield whole is None or (a < whole and b < whole)
+
+    def known(self, truth: bool) -> bool:
+        return truth
+
+    def all_of(self, parts: Iterable[bool | None]) -> bool | None:
+        found: bool | None = True
+        for part in parts:
+            if part is False:
+                return False
+            found = None if part is None else found
+        return found
+
+    def any_of(self, parts: Iterable[bool | None]) -> bool | None:
+        return self.negated(self.all_of(map(self.negated, parts)))
+
+    def negated(self, truth: bool | None) -> bool | None:
+        return None if truth is None else not truth
+
+
+# Operations on numbers. Their meaning is that of bit-vectors in SMT-LIB
+
+
+class Unsupported(Exception):
+    """An operation of which no more is known than its arguments."""
+
+
+def _mask(bits: int) -> int:
+    return (1 << bits) - 1
+
+
+def signed(number: int, bits: int) -> int:
+    """The low bits of a number as a signed one."""
+    number &= _mask(bits)
+    return number - (1 << bits) if number >> (bits - 1) else number
+
+
+COMPARISONS: Mapping[str, Callable[[int, int, int], bool]] = {
+    "eq": lambda a, b, bits: a == b,
+    "ne": lambda a, b, bits: a != b,
+    "ult": lambda a, b, bits: a < b,
+    "ule": lambda a, b, bits: a <= b,
+    "slt": lambda a, b, bits: signed(a, bits) < signed(b, bits),
+}
+
+
+def _sdiv(a: int, b: int, bits: int) -> int:
+    one, other = signed(a, bits), signed(b, bits)
+    if not other:
+        return 1 if one < 0 else -1
+    quotient = abs(one) // abs(other)
+    return quotient if (one < 0) == (other < 0) else -quotient
+
+
+def _srem(a: int, b: int, bits: int) -> int:
+    one, other = signed(a, bits), signed(b, bits)
+    if not other:
+        return one
+    rest = abs(one) % abs(other)
+    return -rest if one < 0 else rest
+
+
+OPERATIONS: Mapping[str, Callable[[int, int, int], int]] = {
+    "add": lambda a, b, bits: a + b,
+    "sub": lambda a, b, bits: a - b,
+    "mul": lambda a, b, bits: a * b,
+    "and": lambda a, b, bits: a & b,
+    "or": lambda a, b, bits: a | b,
+    "xor": lambda a, b, bits: a ^ b,
+    "shl": lambda a, b, bits: a << b if b < bits else 0,
+    "lshr": lambda a, b, bits: a >> b if b < bits else 0,
+    "ashr": lambda a, b, bits: signed(a, bits) >> min(b, bits),
+    "udiv": lambda a, b, bits: a // b if b else -1,
+    "urem": lambda a, b, bits: a % b if b else a,
+    "sdiv": _sdiv,
+    "srem": _srem,
+    "umin": lambda a, b, bits: min(a, b),
+    "umax": lambda a, b, bits: max(a, b),
+    "smin": lambda a, b, bits: a if signed(a, bits) < signed(b, bits) else b,
+    "smax": lambda a, b, bits: b if signed(a, bits) < signed(b, bits) else a,
+}
+
+
+def by_thread(value: Value, count: int) -> list[int] | None:
+    """The numbers that a function of ``%tid.x`` alone has in the first ``count`` threads; None of
+    any other value."""
+    order, found = parts_first((value,)), list[int]()
+    for thread in range(count):
+        numbers: dict[Value, int] = {}
+        for each in order:
+            if isinstance(each, Apply):
+                try:
+                    numbers[each] = applied(each, numbers)
+                except Unsupported:
+                    return None
+            elif isinstance(each, Const) and isinstance(each.constant, int):
+                numbers[each] = each.constant & _mask(each.bits or 32)
+            elif isinstance(each, Thread) and each.name == "%tid.x":
+                numbers[each] = thread
+            else:
+                return None
+        found.append(numbers[value])
+    return found
+
+
+def applied(value: Apply, values: Mapping[Value, int]) -> int:
+    """The result of an operation on numbers, an unsigned one of its width."""
+    operation, arguments, bits = value.operation, value.arguments, value.bits or 32
+    parts = [values[each] for each in arguments]
+    if operation == "zext":
+        return parts[0]
+    if operation == "sext":
+        return signed(parts[0], arguments[0].bits or 32) & _mask(bits)
+    if operation == "trunc":
+        return parts[0] & _mask(bits)
+    if operation == "ite":
+        return parts[1] if parts[0] == 1 else parts[2]
+    if operation == "not" and bits == 1:
+        return 1 - parts[0]
+    if operation in COMPARISONS and len(parts) == 2:
+        return int(COMPARISONS[operation](parts[0], parts[1], arguments[0].bits or 32))
+    done = OPERATIONS.get(operation)
+    if done is None or any((each.bits or 32) != bits for each in arguments):
+        raise Unsupported
+    total = parts[0]
+    for part in parts[1:]:
+        total = done(total, part, bits) & _mask(bits)
+    return total
