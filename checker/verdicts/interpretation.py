@@ -60,6 +60,11 @@ class Interpretation(ABC, Generic[NumberT, TruthT]):
         """A linear form of a thread, as a number of 64 bits."""
 
     @abstractmethod
+    def linear(self, thread: int) -> NumberT | None:
+        """The number of a thread in its CTA, by which warps are made; None where sizes are not
+        known. Source: PTX ISA, warps; MI300 ISA 3.3."""
+
+    @abstractmethod
     def by_lanes(self, number: NumberT) -> tuple[NumberT, NumberT]:
         """The quotient and the remainder of a number by the lanes of a warp."""
 
@@ -103,8 +108,9 @@ class Interpretation(ABC, Generic[NumberT, TruthT]):
             case Relation.WARP:
                 yield self.all_of((same_cta, self.negated(same_thread), self.same_warp(0, 1)))
             case Relation.CTA:
-                same = self.same_warp(0, 1) if self.splits_warps else same_thread
-                yield self.all_of((same_cta, self.negated(same)))
+                yield self.all_of((same_cta, self.negated(same_thread)))
+                if self.splits_warps:
+                    yield self.negated(self.same_warp(0, 1))
             case Relation.CLUSTER:
                 # Of one cluster, in which each CTA has a rank of its own.
                 yield self.compared("ne", self.named(RANK, 0), self.named(RANK, 1), 32)
@@ -124,14 +130,19 @@ class Interpretation(ABC, Generic[NumberT, TruthT]):
         )
 
     def same_warp(self, left: int, right: int) -> TruthT:
-        """Threads with the same row and the same upper bits of x, of rows of whole warps."""
-        rows = [f"%tid.{d}" for d in self.dimensions("tid")[1:]]
-        warps = [self.by_lanes(self.named("%tid.x", n))[0] for n in (left, right)]
-        pairs = [warps, *([self.named(name, n) for n in (left, right)] for name in rows)]
-        parts = [self.compared("eq", *pair, 32) for pair in pairs]
-        if rows:
-            rest = self.by_lanes(self.named("%ntid.x", 0))[1]
-            parts.append(self.compared("eq", rest, 0, 32))
+        """Threads of one CTA that are surely of one warp: where sizes are not known, those with the
+        same row and the same upper bits of x, of rows of whole warps."""
+        one, other = self.linear(left), self.linear(right)
+        if one is not None and other is not None:
+            return self.compared("eq", self.by_lanes(one)[0], self.by_lanes(other)[0], 32)
+        one, other = (self.by_lanes(self.named("%tid.x", n))[0] for n in (left, right))
+        rest = self.by_lanes(self.named("%ntid.x", 0))[1]
+        parts = [self.compared("eq", one, other, 32), self.compared("eq", rest, 0, 32)]
+        rows = (f"%tid.{d}" for d in self.dimensions("tid")[1:])
+        parts += [
+            self.compared("eq", self.named(name, left), self.named(name, right), 32)
+            for name in rows
+        ]
         return self.all_of(parts)
 
     # Constraints
@@ -197,6 +208,15 @@ class KnownNumbers(Interpretation[int | None, bool | None]):
                 return None
             total += number * times
         return total & (1 << WIDE) - 1
+
+    def linear(self, thread: int) -> int | None:
+        total = 0
+        for d in reversed(self.dimensions("tid")):
+            index, size = self.named(f"%tid.{d}", thread), self.named(f"%ntid.{d}", 0)
+            if index is None or size is None:
+                return None
+            total = total * size + index
+        return total
 
     def by_lanes(self, number: int | None) -> tuple[int, int]:
         return divmod(number or 0, self.kernel.lanes)

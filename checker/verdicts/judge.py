@@ -137,6 +137,8 @@ class _Judge:
         """Launches that a race is looked for in, CTAs and threads; in a larger one it is a
         condition."""
         self.blocks = ((two_warps, 1, 1), (256, 1, 1), (16, 16, 1))
+        if "%tid.y" in kernel.specials:  # Rows of whole warps: two rows are two warps.
+            self.blocks += ((kernel.lanes, 4, 1),)
         """Blocks that a race is looked for in first."""
         self.fewest = tuple(
             Launch((threads, 1, 1), (ctas, 1, 1))

@@ -283,6 +283,9 @@ class BitVectors(Interpretation[Any, Any]):
         if z3 is None or tried.answer is not Answer.UNKNOWN:
             return tried.witness
         formulas = [] if self.budget.is_spent else [self.truth(each) for each in constraints]
+        if self.relation is Relation.CTA and self.splits_warps and self.linear(0) is None:
+            # Threads of two rows are surely of two warps where rows are whole warps.
+            formulas.append(self.by_lanes(self.named("%ntid.x", 0))[1] == 0)
         solver, answer = self._checked([*formulas, *self._products], is_witness=True)
         if answer == z3.unsat:
             return None
@@ -404,6 +407,15 @@ class BitVectors(Interpretation[Any, Any]):
                     size = self.named(f"%n{kind}.{d}", thread)
                     yield z3.ULT(self.named(f"%{kind}.{d}", thread), size)
         yield from self.related()
+
+    def linear(self, thread: int) -> Any | None:
+        dimensions = self.dimensions("tid")
+        if len(dimensions) > 1 and self._given("ntid") is None:
+            return None  # A product of what is not known.
+        total = self.named("%tid." + dimensions[-1], thread)
+        for d in reversed(dimensions[:-1]):
+            total = total * self.named(f"%ntid.{d}", 0) + self.named(f"%tid.{d}", thread)
+        return total
 
     def by_lanes(self, number: Any) -> tuple[Any, Any]:
         z3, lanes = z3_module(), self.kernel.lanes

@@ -158,6 +158,35 @@ def asked(kernel: Kernel, is_exact: bool) -> Iterator[tuple[Relation, Answer, An
 
 
 @pytest.mark.skipif(z3_module() is None, reason="compares with z3-solver")
+@pytest.mark.parametrize("block", [(16, 4, 1), (32, 2, 1), (6, 11, 1)])
+def test_warps_are_made_of_the_numbers_of_threads(block: tuple[int, int, int]) -> None:
+    """Rows are no warps: of 16 threads two are in one. Source: PTX ISA, warps."""
+    kernel, columns = empty_kernel(), block[0]
+    x, y = (kernel.table.thread(f"%tid.{d}", 32) for d in "xy")
+    sizes = Sizes(block, (2, 1, 1), "xy", "x")
+    random = Random(7)
+    for _ in range(12):
+        pair = [(random.randrange(columns), random.randrange(block[1])) for _ in range(2)]
+        pair = [pair[0]] * 2 if random.random() < 0.2 else pair
+        at = [
+            Compare("eq", index, thread, kernel.table.constant(number, 32), thread)
+            for thread, place in enumerate(pair)
+            for index, number in zip((x, y), place, strict=True)
+        ]
+        numbers = [row * columns + column for column, row in pair]
+        same_warp, same = numbers[0] // 32 == numbers[1] // 32, numbers[0] == numbers[1]
+        wanted = {Relation.WARP: same_warp and not same, Relation.CTA: not same_warp}
+        for relation, holds in wanted.items():
+            answer = Answer.SATISFIABLE if holds else Answer.UNSATISFIABLE
+            every = Enumeration(kernel, relation, sizes, Tries(), splits_warps=True)
+            assert every.solve(at).answer is answer, (relation, pair)
+            if z3_module() is not None:
+                vectors = BitVectors(
+                    kernel, relation, Launch(block, (2, 1, 1)), Budget(), splits_warps=True
+                )
+                assert vectors.satisfiable(at) is answer, (relation, pair)
+
+
 @pytest.mark.parametrize("is_exact", [True, False])
 def test_no_answer_differs_from_that_of_z3(is_exact: bool) -> None:
     answers: dict[Answer, int] = {}

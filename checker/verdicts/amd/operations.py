@@ -98,6 +98,14 @@ def _of_order(first: str, second: str) -> _Function:
     return lambda words, a: step(words, second, step(words, first, a[0], a[1]), a[2])
 
 
+_OF_NUMBERS: tuple[tuple[str, _Function], ...] = (
+    ("add_nc", lambda w, a: _add(w, a[0], a[1])),
+    ("sub_nc", lambda w, a: _subtracted(w, a[0], a[1])),
+    ("mul", lambda w, a: _mul(w, a[0], a[1])),
+)
+"""Sums, differences and products of 64 bits. Source: LLVM SOPInstructions.td, VOP2Instructions.td:
+gfx12 and gfx1250."""
+
 _ROWS: Mapping[str, tuple[tuple[int, ...], int, _Function]] = MappingProxyType(
     {
         "v_lshl_add_u32": ((32, 32, 32), 32, _of_order("shl", "add")),
@@ -189,11 +197,7 @@ _ROWS: Mapping[str, tuple[tuple[int, ...], int, _Function]] = MappingProxyType(
         **{
             f"{unit}_{name}_u64": ((64, 64), 64, function)
             for unit in "sv"
-            for name, function in (
-                ("add_nc", lambda w, a: _add(w, a[0], a[1])),
-                ("sub_nc", lambda w, a: _subtracted(w, a[0], a[1])),
-                ("mul", lambda w, a: _mul(w, a[0], a[1])),
-            )
+            for name, function in _OF_NUMBERS
         },
         **{
             f"s_lshl{by}_add_u32": (
