@@ -183,7 +183,9 @@ class ChipRow:
     ``named_barriers``: those of a work-group, if there are any. ``ready_workgroup_ids``: they are
     in registers that no kernel asks for. ``cluster_slot``: a hardware register that is 0 in
     launches without clusters. ``signed_offsets``: of a vector register beside a scalar address.
-    ``first_lines`` are those that every kernel begins with.
+    ``checks_offsets``: an access of a buffer without a stride is done if its offset is below the
+    buffer's size; later chips' resources say how it is checked. ``first_lines`` are those that
+    every kernel begins with.
     ``lowered``: code is made for it; else it is only read and executed. ``caches``: how it calls
     what the tables call L1 and L2. ``orders_requests``: what a wave asks of a CU's cache,
     maintenance included, is done there in its order; else a later access may overtake an
@@ -211,6 +213,7 @@ class ChipRow:
     ready_workgroup_ids: bool = False
     cluster_slot: str | None = None
     signed_offsets: bool = False
+    checks_offsets: bool = False
     first_lines: tuple[str, ...] = ()
     generic: bool = False
     boards: tuple[str, ...] = ()
@@ -314,6 +317,7 @@ GFX942 = ChipRow(
     "MI300 ISA; LLVM FeatureISAVersion9_4_2, AMDGPUUsage, Memory Model GFX942",
     _GFX940, _MANY, split_mode=_THREADGROUP_SPLIT, scope_bits=True, l2_maintenance=True,
     back_off_barrier=True, packed_workitem_ids=True, vector_registers=_UNIFIED, scratch=_BY_ITSELF,
+    checks_offsets=True,  # MI300 ISA 9.1.5, Range Checking.
     lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, elf_machine=0x4C,
     boards=("mi300", "mi300a", "mi300x", "mi308x", "mi325x"),
 )  # fmt: skip

@@ -68,6 +68,13 @@ def _field(words: Words, value: Value, first: int, width: int, *, signed: bool =
     return e.resized(e.resized(down, width), bits, signed=True) if width < bits else value
 
 
+def _reversed(words: Words, value: Value) -> Value:
+    e, number = words.expressions, number_of(value)
+    if number is None:
+        return e.table.apply("reversed bits", (value,), value.bits)
+    return e.constant(int(f"{number & (1 << value.bits) - 1:0{value.bits}b}"[::-1], 2), value.bits)
+
+
 def _of_field(*, signed: bool) -> _Function:
     def computed(words: Words, a: Sequence[Value]) -> Value:
         first, width = number_of(a[1]), number_of(a[2])
@@ -139,6 +146,7 @@ _ROWS: Mapping[str, tuple[tuple[int, ...], int, _Function]] = MappingProxyType(
         "v_bfe_u32": ((32, 32, 32), 32, _of_field(signed=False)),
         "v_bfe_i32": ((32, 32, 32), 32, _of_field(signed=True)),
         "v_add_u16": ((32, 32), 32, lambda w, a: w.expressions.table.apply("add16", tuple(a), 32)),
+        "v_bfrev_b32": ((32,), 32, lambda w, a: _reversed(w, a[0])),
         "v_not_b32": (
             (32,),
             32,

@@ -445,7 +445,8 @@ class LaneRegisters(RegisterValues):
         address = self._address(step, operands)
         loaded = dict(self._loaded(number, step, address))
         m0 = self._lookup(self._block, "m0")
-        self.executed[number] = Executed(step, operands, address, self.active, loaded, m0)
+        active = self.booleans.both(self.active, self._is_within(step))
+        self.executed[number] = Executed(step, operands, address, active, loaded, m0)
         for name in step.effects.defines:
             value = loaded.get(name)
             self._define(name, self._result(number, name) if value is None else value)
@@ -533,14 +534,10 @@ class LaneRegisters(RegisterValues):
         self, operands: Sequence[Operand], modifiers: Sequence[str], constant: int
     ) -> Value | None:
         """The address of a buffer access without records. Source: MI300 ISA 9.1."""
-        e = self.expressions
-        resources = [
-            each for each in operands if len(_names(each)) == 4 and not _is_vector(_names(each)[0])
-        ]
-        if len(resources) != 1 or "idxen" in modifiers or "addr64" in modifiers:
+        e, place = self.expressions, _resource(operands)
+        if place is None or "idxen" in modifiers or "addr64" in modifiers:
             return None
-        place = operands.index(resources[0])
-        words = [self._word(name) for name in _names(resources[0])[:2]]
+        words = [self._word(name) for name in _names(operands[place])[:2]]
         if words[0] is None or words[1] is None:
             return None
         base = self._without_stride(words[0], words[1])
@@ -552,8 +549,52 @@ class LaneRegisters(RegisterValues):
             own = self._value(operands[place - 1], _WORD)
             if own is None:
                 return None
+            limit = self._limit(operands, constant)
+            own = own if limit is None else self._below(own, limit)[1]
             total = self._sum(total, e.resized(own, 64), 0)
         return total
+
+    def _is_within(self, step: Step) -> Value:
+        """The condition that a buffer access is done: others leave memory as it is."""
+        operands, modifiers = step.instruction.operands, step.instruction.modifiers
+        is_buffer = path_of(step.instruction.mnemonic) is Path.BUFFER and "offen" in modifiers
+        limit = self._limit(operands, _offset_of(modifiers)) if is_buffer else None
+        place = _resource(operands)
+        if limit is None or place is None or {"idxen", "addr64"} & {*modifiers}:
+            return self.booleans.true
+        own = self._value(operands[place - 1], _WORD)
+        return self.booleans.true if own is None else self._below(own, limit)[0]
+
+    def _limit(self, operands: Sequence[Operand], constant: int) -> int | None:
+        """The offset in a vector register from which on nothing is accessed, of a buffer of bytes
+        whose size is a number; None: not known. Source: MI300 ISA 9.1.5, Range Checking."""
+        place = _resource(operands)
+        if place is None or not self.chip.checks_offsets or operands[place + 1 :][:1] != (0,):
+            return None
+        high, size = (self._word(name) for name in _names(operands[place])[1:3])
+        has_no_stride = isinstance(high, Apply) and high.operation == "and"
+        if not has_no_stride or number_of(high.arguments[1]) != 0xFFFF or size is None:
+            return None
+        records = number_of(size)
+        return None if records is None else (records & (1 << _WORD) - 1) - constant
+
+    def _below(self, value: Value, limit: int) -> tuple[Value, Value]:
+        """The condition that a value is below a limit, and the value where it is: compilers choose
+        an offset that is not for lanes which are to access nothing."""
+        booleans = self.booleans
+        if (number := number_of(value)) is not None:
+            is_below = (number & (1 << value.bits) - 1) < limit
+            return booleans.true if is_below else booleans.negated(booleans.true), value
+        if isinstance(value, Apply) and value.operation == "ite":
+            condition, yes, no = value.arguments
+            is_yes, one = self._below(yes, limit)
+            is_no, other = self._below(no, limit)
+            if is_no is booleans.negated(booleans.true):
+                return booleans.both(condition, is_yes), one
+            if is_yes is booleans.negated(booleans.true):
+                return booleans.both(booleans.negated(condition), is_no), other
+        below = (value, self.expressions.constant(limit, value.bits))
+        return self.expressions.apply("ult", below, 1), value
 
     def _without_stride(self, low: Value, high: Value) -> Value | None:
         """The base of a resource: 48 bits, under its stride and flags."""
@@ -1102,6 +1143,16 @@ def _is_registers(operand: Operand) -> bool:
 
 def _names(operand: Operand) -> tuple[str, ...]:
     return operand.names if isinstance(operand, RegisterOperand) else ()
+
+
+def _resource(operands: Sequence[Operand]) -> int | None:
+    """The place of the one resource among the operands of a buffer access."""
+    places = [
+        place
+        for place, each in enumerate(operands)
+        if len(_names(each)) == 4 and not _is_vector(_names(each)[0])
+    ]
+    return places[0] if len(places) == 1 else None
 
 
 def _offset_of(modifiers: Sequence[str]) -> int:
