@@ -91,7 +91,7 @@ def hazards_at(state: State, step: Step) -> Iterator[tuple[Rule, str]]:
         yield Rule.ENTRY, ANYTHING
         return
     if not loads.keys().isdisjoint(effects.registers):
-        for is_use, register in state.hazards(effects):
+        for is_use, register in state.hazards(step):
             yield Rule.RAW if is_use else Rule.WAW, register
     if step.is_return:
         for register in loads:

@@ -17,7 +17,7 @@ Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -27,11 +27,11 @@ from fencewright.checker.amd.accesses import (
     Operation,
     operations_of,
 )
+from fencewright.lowering.cdna.access_names import access_name
 from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.code.counters import OutstandingTokens, Tokens
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.operands.operands import Effects
 from fencewright.lowering.cdna.code.text import Registers
 from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.cdna.counters.scoreboard import ORDERED, CounterEventKind
@@ -91,12 +91,19 @@ _REACHES = len(Visibility)
 """Operations by which this wave may learn the past of other waves of its work-group."""
 
 
+BOTH_HALVES = 0b11
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The last load that writes a register: its line, and all kinds of those in flight."""
+    """The last load that writes a register: its line, and all kinds of those in flight.
+
+    ``halves``: those that they write, of 16 bits each, the lower one as the lowest bit.
+    """
 
     line: int
     kinds: int
+    halves: int = BOTH_HALVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,9 +363,9 @@ class State:
             if mine is None:
                 self.loads[register] = load
                 news = True
-            elif load.kinds & ~mine.kinds or load.line < mine.line:
-                kinds, line = mine.kinds | load.kinds, min(mine.line, load.line)
-                self.loads[register] = Load(line, kinds)
+            elif load.kinds & ~mine.kinds or load.halves & ~mine.halves or load.line < mine.line:
+                kinds, halves = mine.kinds | load.kinds, mine.halves | load.halves
+                self.loads[register] = Load(min(mine.line, load.line), kinds, halves)
                 news = True
         return self._join_operations(other) or news
 
@@ -509,8 +516,10 @@ class State:
                 self._deliver(event.counter, counter.overflow())
         for register in results:
             before = self.loads.get(register)
-            more = before.kinds if before else 0
-            self.loads[register] = Load(step.instruction.line, kinds | more)
+            more, halves = (before.kinds, before.halves) if before else (0, 0)
+            self.loads[register] = Load(
+                step.instruction.line, kinds | more, halves | halves_of(step)
+            )
 
     def _operate(self, code: Code, operation: Operation) -> None:
         kind, bit, effect = operation.kind, operation.bit, operation.effect
@@ -632,7 +641,8 @@ class State:
         for register in self._tokens.registers_in(left):
             load = self.loads[register]
             kind = leaves[0][1] if leaves and load.kinds & _FLAT else 0
-            self.loads[register] = Load(load.line, load.kinds & ~(_DONE[name] | _FLAT) | kind)
+            kinds = load.kinds & ~(_DONE[name] | _FLAT) | kind
+            self.loads[register] = replace(load, kinds=kinds)
 
     def _end(self, operations: int) -> None:
         """Some operations are done."""
@@ -658,11 +668,12 @@ class State:
 
     # Registers
 
-    def hazards(self, effects: Effects) -> Iterator[tuple[bool, str]]:
+    def hazards(self, step: Step) -> Iterator[tuple[bool, str]]:
         """The registers in flight that an instruction uses (True), or overwrites out of order.
 
         What a load of half a register keeps is read when it delivers (llvm-project#194477).
         """
+        effects = step.effects
         for register in effects.uses:
             if register in self.loads and register not in effects.kept:
                 yield True, register
@@ -671,7 +682,10 @@ class State:
         in_order = kind is not None and ORDERED[kind] and not self.chip.splits_counters
         for register in effects.defines:
             load = self.loads.get(register)
-            if load is not None and not (in_order and load.kinds == kind):
+            if load is None or (in_order and load.kinds == kind):
+                continue
+            # Loads of one kind deliver the halves of a register apart (llvm-project#128927).
+            if load.kinds != kind or load.halves & halves_of(step):
                 yield False, register
 
     def needed(self, tokens: Iterable[str | int]) -> str:
@@ -679,6 +693,14 @@ class State:
         wanted = self._tokens.of(tokens)
         counts = {str(name): each.need(wanted) for name, each in self.counters.items()}
         return wait_text(self.chip, WaitCounts(**counts))
+
+
+def halves_of(step: Step) -> int:
+    """The halves of a register that a load of 16 bits writes, the lower one as the lowest bit."""
+    name = access_name(step.instruction.mnemonic)
+    if name is None or not name.is_half:
+        return BOTH_HALVES
+    return 0b10 if name.is_upper else 0b01
 
 
 def _left(name: Counter, number: int) -> tuple[int, ...]:

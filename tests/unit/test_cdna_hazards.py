@@ -54,6 +54,7 @@ LDS = "ds_read_b32 v0, v2"
 SCALAR = "s_load_dword s0, s[2:3], 0x0"
 USE = "v_add_u32_e32 v1, v0, v0"
 HALF = "global_load_short_d16_hi v0, v[4:5], off"
+UPPER = "global_load_d16_hi_b16 v0, v[2:3], off"
 OVERWRITE = "v_mov_b32_e32 v0, 0"
 
 
@@ -311,6 +312,14 @@ def test_code_after_an_indirect_jump_is_not_said_to_be_checked() -> None:
         (("v_mov_b32_e32 v9, 0", "v_dual_mov_b32 v8, v9 :: v_dual_mov_b32 v7, v1"), []),
         (("ds_load_b32 v0, v1", "v_dual_mov_b32 v8, v9 :: v_dual_mov_b32 v7, v0"), ["hazard-raw"]),
         (("ds_load_b32 v0, v1", "s_wait_idle", "v_mov_b32_e32 v2, v0"), []),
+        # Two loads of one half, or of different counters, may deliver in any order.
+        ((UPPER, "global_load_d16_b16 v0, v[4:5], off", "s_wait_loadcnt 0x0"), []),
+        ((UPPER, "global_load_d16_hi_u8 v0, v[4:5], off"), ["hazard-waw"]),
+        ((UPPER, "global_load_b32 v0, v[4:5], off"), ["hazard-waw"]),
+        (("global_load_b32 v0, v[4:5], off", UPPER), ["hazard-waw"]),
+        ((UPPER, "ds_load_u16_d16 v0, v4"), ["hazard-waw"]),
+        ((UPPER, "global_load_d16_b16 v0, v[4:5], off", "s_wait_loadcnt 0x1", "v_mov_b32 v1, v0"),
+            ["hazard-raw"]),
         # A function waits for what writes registers; stores and copies to LDS are left in flight.
         (("s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0", "v_mov_b32_e32 v2, v0", RETURN_1250), []),
         (("s_wait_loadcnt_dscnt 0x0", "v_mov_b32_e32 v2, v0", RETURN_1250), ["hazard-entry"]),

@@ -572,9 +572,10 @@ class LaneRegisters(RegisterValues):
         if place is None or not self.chip.checks_offsets or operands[place + 1 :][:1] != (0,):
             return None
         high, size = (self._word(name) for name in _names(operands[place])[1:3])
-        has_no_stride = isinstance(high, Apply) and high.operation == "and"
-        if not has_no_stride or number_of(high.arguments[1]) != 0xFFFF or size is None:
+        if not isinstance(high, Apply) or high.operation != "and" or size is None:
             return None
+        if number_of(high.arguments[1]) != 0xFFFF:
+            return None  # It may have a stride.
         records = number_of(size)
         return None if records is None else (records & (1 << _WORD) - 1) - constant
 
