@@ -184,8 +184,8 @@ class ChipRow:
     in registers that no kernel asks for. ``cluster_slot``: a hardware register that is 0 in
     launches without clusters. ``signed_offsets``: of a vector register beside a scalar address.
     ``checks_offsets``: an access of a buffer without a stride is done if its offset is below the
-    buffer's size; later chips' resources say how it is checked. ``first_lines`` are those that
-    every kernel begins with.
+    buffer's size. ``selects_checks``: so it is where the buffer's resource selects that.
+    ``first_lines`` are those that every kernel begins with.
     ``lowered``: code is made for it; else it is only read and executed. ``caches``: how it calls
     what the tables call L1 and L2. ``orders_requests``: what a wave asks of a CU's cache,
     maintenance included, is done there in its order; else a later access may overtake an
@@ -214,6 +214,7 @@ class ChipRow:
     cluster_slot: str | None = None
     signed_offsets: bool = False
     checks_offsets: bool = False
+    selects_checks: bool = False
     first_lines: tuple[str, ...] = ()
     generic: bool = False
     boards: tuple[str, ...] = ()
@@ -309,7 +310,7 @@ GFX90A = ChipRow(
     _GFX9 | {InstructionSet.GFX90A}, _ONE, split_mode=_THREADGROUP_SPLIT, scope_bits=False,
     l2_maintenance=True, back_off_barrier=True, packed_workitem_ids=True,
     vector_registers=_UNIFIED, scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX9_COUNTERS,
-    elf_machine=0x3F,
+    elf_machine=0x3F, checks_offsets=True,  # MI200 ISA 8.1.5, Range Checking.
     boards=("mi200", "mi210", "mi250", "mi250x"),
 )  # fmt: skip
 GFX942 = ChipRow(
@@ -336,6 +337,7 @@ GFX1030 = ChipRow(
     vector_registers=VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx10.3"),
     scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX10_COUNTERS, elf_machine=0x36,
     wave_size=32, lowered=False, caches=CacheNames("L0", "L1", "shader array"),
+    selects_checks=True,  # RDNA3 ISA 8.1.5, OOB_SELECT.
 )  # fmt: skip
 """The L1 of the tables is the L0 of a CU; their L2, many of which an agent has, is the read-only L1
 of a shader array. The L2 comes after these, and is where all agents meet.

@@ -537,3 +537,39 @@ def test_after_many_unknown_places_their_order_is_not_asked_for(
     assert len(reasons) > 32
     assert all(each.startswith("an address that is not known") for each in reasons)
     assert 0 < len(asked) <= 2 * 32
+
+
+_MASKED = """
+	s_lshl_b32 s16, s2, 12
+	s_mov_b32 s17, 0
+	s_add_u32 s12, s4, s16
+	s_addc_u32 s13, s5, s17
+	s_and_b32 s13, s13, 0xffff
+	s_mov_b32 s14, {records}
+	s_mov_b32 s15, {flags}
+	v_cmp_gt_u32_e32 vcc, s3, v0
+	v_bfrev_b32_e32 v4, 1
+	v_cndmask_b32_e32 v4, v4, v1, vcc
+	buffer_store_dword v0, v4, s[12:15], 0 offen"""
+
+
+@pytest.mark.parametrize(
+    ("records", "chip", "flags", "kind"),
+    [
+        (0x7FFFFFFE, "gfx942", 0x27000, VerdictKind.RACE_FREE),
+        (0xFFFFFFFF, "gfx942", 0x27000, VerdictKind.RACE),
+        (0x7FFFFFFE, "gfx1100", 0x31027000, VerdictKind.RACE_FREE),
+        # The resource has its index checked.
+        (0x7FFFFFFE, "gfx1100", 0x1027000, VerdictKind.RACE),
+    ],
+)
+def test_lanes_with_an_offset_beyond_a_buffer_access_nothing(
+    records: int, chip: str, flags: int, kind: VerdictKind
+) -> None:
+    """So Triton masks stores. Source: MI300 ISA 9.1.5; RDNA3 ISA 8.1.5."""
+    body = _MASKED.format(records=records, flags=flags)
+    if chip == "gfx1100":
+        body = body.replace("buffer_store_dword", "buffer_store_b32").replace(" vcc,", " vcc_lo,")
+        body = body.replace(", vcc\n", ", vcc_lo\n")
+    verdict = _verdict(body, chip)
+    assert verdict.kind in ({kind, VerdictKind.LAUNCH} if kind is VerdictKind.RACE else {kind})

@@ -473,16 +473,28 @@ class _Filler:
 
     def _is_joined(self, wait: int) -> bool:
         """True of the wait of a work-group's barrier right after its signal."""
-        own = self.registers.numbers[self.registers.block_of[wait]]
         if tuple(map(str, self.registers.steps[wait].instruction.operands)) != ("-1",):
             return False
-        for number in reversed(own[: own.index(wait)]):
+        for number in self._before(wait):
             step = self.registers.steps[number]
             if step.instruction.mnemonic == _SPLIT_SIGNAL:
                 return tuple(map(str, step.instruction.operands)) == ("-1",)
             if step.effects.accesses or step.effects.kind is Kind.BARRIER:
                 return False
         return False
+
+    def _before(self, number: int) -> Iterator[int]:
+        """The instructions before one as long as no other way leads there, the nearest first."""
+        graph, block = self.registers.graph, self.registers.block_of[number]
+        own = self.registers.numbers[block]
+        yield from reversed(own[: own.index(number)])
+        seen = {block}
+        while len(before := graph.predecessors[block]) == 1 and before[0] not in seen:
+            (block,) = before
+            if len(graph.successors[block]) != 1:
+                return
+            seen.add(block)
+            yield from reversed(self.registers.numbers[block])
 
     def _groups(self, steps: Mapping[int, Step]) -> Iterator[Group]:
         """The groups of accesses that counters count in order, and the waits for them."""

@@ -168,6 +168,17 @@ class LaneRegisters(RegisterValues):
                 yield f"s{first}", table.constant(f"%ctaid.{axis}", _WORD)
                 first += 1
         if ready:
+            if self.has_one_dimension:
+                # LLVM SITargetLowering, lowerWaveID: bits 25 to 29 are the wave's number.
+                wave = self.words.shifted_down(
+                    table.thread("%tid.x", _WORD), self.lanes.bit_length() - 1
+                )
+                rest = e.apply(
+                    "and",
+                    (table.opaque("ttmp8", _WORD, varies=True), e.constant((1 << 25) - 1, _WORD)),
+                    _WORD,
+                )
+                yield "ttmp8", e.apply("or", (self.words.shifted(wave, 25), rest), _WORD)
             yield "ttmp9", table.constant("%ctaid.x", _WORD)
             yield (
                 "ttmp7",
@@ -567,11 +578,16 @@ class LaneRegisters(RegisterValues):
 
     def _limit(self, operands: Sequence[Operand], constant: int) -> int | None:
         """The offset in a vector register from which on nothing is accessed, of a buffer of bytes
-        whose size is a number; None: not known. Source: MI300 ISA 9.1.5, Range Checking."""
+        whose size is a number; None: not known. Source: MI300 ISA 9.1.5, Range Checking; RDNA3 ISA
+        8.1.5, OOB_SELECT."""
         place = _resource(operands)
-        if place is None or not self.chip.checks_offsets or operands[place + 1 :][:1] != (0,):
+        if place is None or operands[place + 1 :][:1] not in ((0,), ("null",)):
             return None
-        high, size = (self._word(name) for name in _names(operands[place])[1:3])
+        high, size, flags = (self._word(name) for name in _names(operands[place])[1:])
+        select = None if flags is None else number_of(flags)
+        is_raw = select is not None and select >> _OFFSET_CHECK & _OF_BYTES == _OF_BYTES
+        if not (self.chip.checks_offsets or (self.chip.selects_checks and is_raw)):
+            return None
         if not isinstance(high, Apply) or high.operation != "and" or size is None:
             return None
         if number_of(high.arguments[1]) != 0xFFFF:
@@ -1096,6 +1112,10 @@ def _scalar_meaning(step: Step) -> amd.Meaning | None:
     """The meaning of a scalar instruction, if it has one."""
     row = amd.MEANINGS.get(opcode_of(step.instruction.mnemonic)[0])
     return None if row is None or step.effects.unit is not Unit.SALU else row.meaning
+
+
+_OFFSET_CHECK, _OF_BYTES = 28, 3
+"""The place of OOB_SELECT in a resource's last word, and its value for bytes."""
 
 
 def _is_vector(register: str) -> bool:
