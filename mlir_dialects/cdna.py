@@ -83,7 +83,7 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts, operands
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute
-from fencewright.mlir_dialects.leaf_operation import LeafOperation, OfAlike
+from fencewright.mlir_dialects.leaf_operation import LeafOperation, OfAlike, defined_in
 
 if TYPE_CHECKING:
     from fencewright.lowering.cdna.code.operands.operands import Effects
@@ -985,27 +985,7 @@ _MOVE_SCALAR = _row("s_mov_b32")
 
 CDNA = Dialect(
     "cdna",
-    [
-        LoadOp,
-        StoreOp,
-        AtomicOp,
-        AsyncOp,
-        TensorOp,
-        CacheOp,
-        WaitOp,
-        AsyncMarkOp,
-        AsyncWaitOp,
-        BarrierOp,
-        AluOp,
-        ConstOp,
-        MovOp,
-        PackOp,
-        ExtractOp,
-        BranchOp,
-        CondBranchOp,
-        EndOp,
-        KernelOp,
-    ],
+    [*defined_in(globals())],
     [PhaseAttr, KernelArgumentAttr, VGPRType, SGPRType],
 )
 

@@ -32,6 +32,19 @@ from fencewright.mlir_dialects.verification import stands_well
 
 T = TypeVar("T")
 
+
+def defined_in(module: Mapping[str, object]) -> tuple[type[Operation], ...]:
+    """The operations that a module has defined so far, in their order, of its ``globals()``."""
+    return tuple(
+        each
+        for each in module.values()
+        if isinstance(each, type)
+        and issubclass(each, Operation)
+        and each.__module__ == module["__name__"]
+        and "name" in vars(each)
+    )
+
+
 _verified: dict[tuple[object, ...], tuple[Attribute, ...]] = {}
 """A cache: the likenesses of operations that verify, with the attributes of each."""
 

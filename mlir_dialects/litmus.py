@@ -73,6 +73,7 @@ from xdsl.utils.hints import isa
 
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects.attributes import AddressSpaceAttr
+from fencewright.mlir_dialects.leaf_operation import defined_in
 from fencewright.simulator.core.condition import Condition, LitmusError, Register, parse_condition
 from fencewright.simulator.core.program import MemoryKind, Placement
 
@@ -608,17 +609,6 @@ def registers_of(thread: ThreadOp) -> tuple[str, ...]:
 
 LITMUS = Dialect(
     "litmus",
-    [
-        TestOp,
-        KernelOp,
-        LocationOp,
-        MbarrierOp,
-        MulticastOp,
-        AddressOp,
-        ThreadOp,
-        ObserveOp,
-        EndOp,
-        ConditionOp,
-    ],
+    [*defined_in(globals())],
     [PlacementAttr],
 )

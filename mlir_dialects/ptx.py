@@ -80,7 +80,7 @@ from fencewright.lowering.ptx.text import fill_places, read_line
 from fencewright.lowering.sequence import Line
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute, parse_word
-from fencewright.mlir_dialects.leaf_operation import LeafOperation
+from fencewright.mlir_dialects.leaf_operation import LeafOperation, defined_in
 
 # Attributes and registers
 
@@ -656,24 +656,6 @@ def number_attr(value: int) -> IntegerAttr[I64]:
 
 PTX = Dialect(
     "ptx",
-    [
-        LoadOp,
-        StoreOp,
-        AtomicOp,
-        FenceOp,
-        BarrierOp,
-        AluOp,
-        SequenceOp,
-        ConstOp,
-        ParamOp,
-        SpecialOp,
-        AddressOfOp,
-        LocalOp,
-        BranchOp,
-        CondBranchOp,
-        RetOp,
-        VariableOp,
-        KernelOp,
-    ],
+    [*defined_in(globals())],
     [LinesAttr, PhaseAttr, RegisterType],
 )

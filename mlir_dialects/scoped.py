@@ -88,7 +88,7 @@ from fencewright.mlir_dialects.attributes import (
     find_word,
     parse_word,
 )
-from fencewright.mlir_dialects.leaf_operation import LeafOperation
+from fencewright.mlir_dialects.leaf_operation import LeafOperation, defined_in
 
 _UNIT = UnitAttr()
 _WEAK = ORDERINGS[Ordering.WEAK]
@@ -913,7 +913,7 @@ if TYPE_CHECKING:
 
 SYNCHRONOUS = Dialect(
     "scoped",
-    [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp],
+    [*defined_in(globals())],
     [OrderingAttr, ScopeAttr, AddressSpaceAttr, RmwKindAttr, AvailabilityAttr],
 )
 """``scoped`` without ``scoped_async``, which few programs use and which takes longer to import."""

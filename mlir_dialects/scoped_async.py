@@ -73,6 +73,7 @@ from fencewright.mlir_dialects.attributes import (
     WordAttribute,
     parse_word,
 )
+from fencewright.mlir_dialects.leaf_operation import defined_in
 from fencewright.mlir_dialects.scoped import Asynchronous
 
 TENSOR_MEMORY = 6
@@ -1309,57 +1310,7 @@ class WgmmaFenceOp(AsyncFence):
     assembly_format = "attr-dict"
 
 
-ASYNC_OPERATIONS: tuple[type[Operation], ...] = (
-    MbarrierInitOp,
-    MbarrierInvalOp,
-    MbarrierExpectTxOp,
-    MbarrierCompleteTxOp,
-    MbarrierArriveOp,
-    MbarrierWaitOp,
-    MbarrierTestWaitOp,
-    MbarrierTryWaitOp,
-    NamedBarrierOp,
-    MapSharedOp,
-    ClusterArriveOp,
-    ClusterWaitOp,
-    ElectOp,
-    BulkCopyOp,
-    BulkReduceOp,
-    TensorLoadOp,
-    TensorStoreOp,
-    StoreAsyncOp,
-    ReduceAsyncOp,
-    StoreBulkOp,
-    PrefetchOp,
-    MultimemLoadOp,
-    MultimemStoreOp,
-    MultimemReduceOp,
-    AsyncCopyOp,
-    AsyncArriveOp,
-    AsyncCommitGroupOp,
-    AsyncWaitGroupOp,
-    BulkCommitGroupOp,
-    BulkWaitGroupOp,
-    TensormapReplaceOp,
-    TensormapCopyOp,
-    Tcgen05MmaOp,
-    Tcgen05CopyOp,
-    Tcgen05LoadOp,
-    Tcgen05StoreOp,
-    Tcgen05CommitOp,
-    WgmmaOp,
-    WgmmaReadOp,
-    WgmmaCommitGroupOp,
-    WgmmaWaitGroupOp,
-    ProxyFenceOp,
-    AliasFenceOp,
-    ClusterFenceOp,
-    MbarrierInitFenceOp,
-    TensormapFenceOp,
-    Tcgen05FenceOp,
-    Tcgen05WaitOp,
-    WgmmaFenceOp,
-)
+ASYNC_OPERATIONS = defined_in(globals())
 """The operations of this file, which belong to the dialect ``scoped``."""
 
 OF_UNITS = frozenset(ASYNC_OPERATIONS) - {ClusterArriveOp, ClusterFenceOp, ClusterWaitOp}

@@ -78,7 +78,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.mlir_dialects.leaf_operation import LeafOperation, QuickOperation
+from fencewright.mlir_dialects.leaf_operation import LeafOperation, QuickOperation, defined_in
 
 # Templates
 
@@ -574,19 +574,7 @@ def _print_template_operation(printer: Printer, op: _TemplateOperation) -> None:
 
 LLVMIR = Dialect(
     "llvm_ir",
-    [
-        TopLevelOp,
-        FuncOp,
-        LabelOp,
-        ConstantOp,
-        PackOp,
-        AwaitOp,
-        ClobberOp,
-        SliceOp,
-        BodyOp,
-        InstOp,
-        TerminatorOp,
-    ],
+    [*defined_in(globals())],
     [OpaqueType],
 )
 
