@@ -14,6 +14,8 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+from fencewright.tools.reports.markdown import markdown_table
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -29,13 +31,7 @@ class Result:
         lines = [f"## {self.title}", ""]
         if self.note:
             lines += [self.note, ""]
-        lines += [_row(self.columns), _row(["---"] * len(self.columns))]
-        lines += [_row(row) for row in self.rows]
-        return "\n".join([*lines, ""])
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+        return "\n".join([*lines, markdown_table(self.columns, self.rows)])
 
 
 _ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}

@@ -27,7 +27,7 @@ from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, PtxInstruction,
 from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.mutants import bare, placed
 from fencewright.simulator.ptx.outcomes import outcomes
-from fencewright.tools.reports.markdown import markdown_row
+from fencewright.tools.reports.markdown import markdown_row, markdown_table
 
 _TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 GPUS = 2
@@ -163,13 +163,8 @@ _COLUMNS = (
 
 def markdown(rows: Sequence[Row], machine: str) -> str:
     """The table, with the machines that it belongs to."""
-    lines = ["# Litmus tests across two GPUs", "", machine, "", markdown_row(_COLUMNS)]
-    lines += [
-        markdown_row(["---"] * len(_COLUMNS)),
-        *(markdown_row(row.cells()) for row in rows),
-        "",
-    ]
-    return "\n".join(lines)
+    table = markdown_table(_COLUMNS, [row.cells() for row in rows])
+    return "\n".join(["# Litmus tests across two GPUs", "", machine, "", table])
 
 
 def report(rows: Sequence[Row], machine: str, output: Path) -> int:

@@ -30,7 +30,7 @@ from statistics import median
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from fencewright.gpu import Addressed, Argument, Device, GpuError, Kernel, description
-from fencewright.tools.reports.markdown import markdown_row
+from fencewright.tools.reports.markdown import markdown_row, markdown_table
 
 _ROOT = Path(__file__).parents[2]
 KERNELS = _ROOT / "examples" / "kernels"
@@ -678,10 +678,9 @@ def markdown(rows: Sequence[Row], machine: str) -> str:
         "for a reason not established), its ratio by less than 0.01. TB/s counts what the kernel "
         "reads and writes; the pipeline's 35 MB stay in the L2.",
         "",
-        markdown_row(_COLUMNS),
-        markdown_row(["---"] * len(_COLUMNS)),
+        markdown_table(_COLUMNS, [row.cells() for row in rows]),
     ]
-    return "\n".join([*head, *(markdown_row(row.cells()) for row in rows), ""])
+    return "\n".join(head)
 
 
 def machine_text(device: Device, versions: dict[str, str]) -> str:

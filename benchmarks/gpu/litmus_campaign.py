@@ -22,7 +22,7 @@ from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_l
 from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.instructions import AsyncCopy
 from fencewright.simulator.ptx.outcomes import outcomes
-from fencewright.tools.reports.markdown import markdown_row
+from fencewright.tools.reports.markdown import markdown_row, markdown_table
 
 _TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 
@@ -141,10 +141,9 @@ def markdown(rows: Sequence[Row], machine: str) -> str:
         "*Seen* counts the marked outcome, *forbidden seen* every outcome that the PTX model does "
         "not allow. A planted bug is a weakened test judged by the outcomes of the right one.",
         "",
-        markdown_row(_COLUMNS),
-        markdown_row(["---"] * len(_COLUMNS)),
+        markdown_table(_COLUMNS, [row.cells() for row in rows]),
     ]
-    return "\n".join([*head, *(markdown_row(row.cells()) for row in rows), ""])
+    return "\n".join(head)
 
 
 def report(rows: Sequence[Row], machine: str, output: Path) -> int:

@@ -7,7 +7,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.accesses.ptx import TAG_WAVEFRONTS
 from fencewright.tools.fence_sim import main as fence_sim
 from fencewright.tools.inputs.litmus.files import parse_module
+from fencewright.tools.reports.markdown import markdown_table
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "memory"
@@ -35,14 +36,6 @@ def rows_of(name: str) -> list[list[str]]:
     """The words of every line of a file of measurements."""
     lines = (DATA / name).read_text(encoding="utf-8").splitlines()
     return [line.split() for line in lines if not line.startswith("#")]
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
-    """A Markdown table."""
-    yield f"| {' | '.join(head)} |"
-    yield f"| {' | '.join(['---'] * len(head))} |"
-    yield from (f"| {' | '.join(map(str, row))} |" for row in rows)
-    yield ""
 
 
 # Whole kernels
@@ -119,7 +112,7 @@ def kernels() -> Iterator[str]:
     yield ""
     measured = counted(DATA / "h200-kernels.txt")
     rows = [compared(each, predicted(each), measured[each.name]) for each in LAUNCHES]
-    yield from table(("kernel", "exact", "not", *(name for name, _ in MOVED)), rows)
+    yield markdown_table(("kernel", "exact", "not", *(name for name, _ in MOVED)), rows)
     yield "Inexact counts, with known causes:"
     yield ""
     yield "- Memory reads include 2.5 to 4 KiB of code and parameters."
@@ -154,7 +147,7 @@ def room() -> Iterator[str]:
                       f"{told:,}", f"{measured:,}", more))  # fmt: skip
     head = ("work-groups", "stride", "KiB of shared memory each", "lines on the way, KiB", "room, KiB",
             "predicted", "measured", "more")  # fmt: skip
-    yield from table(head, list(dict.fromkeys(found)))
+    yield markdown_table(head, list(dict.fromkeys(found)))
     yield "### Repeated shared loads"
     yield ""
     yield "The look-back scan with one work-group, without some of its instructions. No shared load"
@@ -168,7 +161,7 @@ def room() -> Iterator[str]:
         if not line.startswith("#"):
             name, _, counts = line.partition(": ")
             rows.append(("-" if name == "whole" else name, *counts.split()))
-    yield from table(("without", "shared loads", "wavefronts", "conflicts"), rows)
+    yield markdown_table(("without", "shared loads", "wavefronts", "conflicts"), rows)
 
 
 def _tag_wavefronts(waves: int, stride: int) -> tuple[int, int]:
@@ -208,7 +201,7 @@ def kernels_on_cdna() -> Iterator[str]:
         rows.append((launch.name, *(f"{found.get(name, 0):,}" for _, name in _CDNA_COUNTERS)))
         for elects in (False, True):
             executed[elects] += write_backs(launch, elects=elects)
-    yield from table(("kernel", *(name for name, _ in _CDNA_COUNTERS)), rows)
+    yield markdown_table(("kernel", *(name for name, _ in _CDNA_COUNTERS)), rows)
     names = ", ".join(f"`{name}`" for _, name in _CDNA_COUNTERS)
     yield f"The counters: {names}. Only the spin lock has write-backs, of its first wave, one each time"
     yield "that the lock is given back, so that there is nothing to elect: all kernels together execute"
@@ -250,7 +243,7 @@ def latencies() -> Iterator[str]:
         for level, _, size, _, cycles in rows_of("h200-latencies.txt")
     ]  # fmt: skip
     found.sort(key=lambda row: [*LEVELS].index(row[0]))
-    yield from table(("served by", "load", "ring", "cycles"), found)
+    yield markdown_table(("served by", "load", "ring", "cycles"), found)
 
 
 RATES = {
@@ -267,7 +260,7 @@ def rates() -> Iterator[str]:
     yield "1,980 MHz 128 bytes a clock are 33,454 GB/s, which shared memory and L1 reach."
     yield ""
     found = [(level, RATES[level], f"{int(rate):,}") for level, rate in rows_of("h200-rates.txt")]
-    yield from table(("read from", "by", "GB/s"), found)
+    yield markdown_table(("read from", "by", "GB/s"), found)
 
 
 def strides() -> Iterator[str]:
@@ -284,7 +277,7 @@ def strides() -> Iterator[str]:
         moved = f"{float(far) * fetched:,.0f}", f"{float(near) * sectors:,.0f}"
         found.append((words, stride, far, moved[0], near, moved[1]))
     head = ("stride", "bytes", "memory", "moved", "L2", "moved")
-    yield from table(head, found)
+    yield markdown_table(head, found)
 
 
 # What stays in L1
@@ -314,7 +307,7 @@ def kept() -> Iterator[str]:
     for access in (*LOADS, *L1_STORES, *ATOMICS):
         groups.setdefault(tuple(_found(access, measured)), []).append(_short(access))
     head = ("access", "finds the line", "leaves the line", "brings it in")
-    yield from table(head, [(", ".join(names), *found) for found, names in groups.items()])
+    yield markdown_table(head, [(", ".join(names), *found) for found, names in groups.items()])
     yield "An acquiring fence of a scope beyond `.cta` empties L1, except local memory."
     yield "`ld.mmio` requests a sector for each lane. `st.cg` fills L1 as other stores"
     yield "do, although the PTX ISA says that it caches in L2 only; only `st.L1::no_allocate` does not."
@@ -366,7 +359,7 @@ def fences() -> Iterator[str]:
         ]
         yield f"Stores {said}:"
         yield ""
-        yield from table(("fence", "warps", "SMs", *(f"n = {n}" for n in STORES)), found)
+        yield markdown_table(("fence", "warps", "SMs", *(f"n = {n}" for n in STORES)), found)
     yield "So a `.gpu` fence waits for the stores of its own warp, one sector"
     yield "after another, in one queue with fences of other warps. One warp of 32 that fences for its"
     yield "work-group after a barrier pays once instead of 32 times."

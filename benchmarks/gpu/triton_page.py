@@ -11,17 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fencewright.tools.reports.markdown import markdown_table
+
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "triton" / "measured"
 PAGE = ROOT / "docs" / "triton.md"
 BEGIN, END = "<!-- begin: {} -->\n", "<!-- end: {} -->"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
-    """A Markdown table."""
-    yield f"| {' | '.join(head)} |"
-    yield f"| {' | '.join(['---'] * len(head))} |"
-    yield from (f"| {' | '.join(map(str, row))} |" for row in rows)
 
 
 def changes(before: Mapping[str, int], after: Mapping[str, int]) -> str:
@@ -55,7 +50,7 @@ def on_gpu(measured: Mapping[str, Any]) -> Iterator[str]:
                 right = "WRONG"
             row.append(f"{ratios[0]:.3f} to {ratios[-1]:.3f}{code}; {right}")
         rows.append(row)
-    yield from table(head, rows)
+    yield markdown_table(head, rows).rstrip()
     yield ""
     rows = []
     for name, kernel in measured["kernels"].items():
@@ -70,7 +65,7 @@ def on_gpu(measured: Mapping[str, Any]) -> Iterator[str]:
     rows.append(["all", f"{whole['off']:.3f}", *others])
     yield "Compile times there, in seconds of CPU time (the least of 5):"
     yield ""
-    yield from table(["kernel", "off", *modes], rows)
+    yield markdown_table(["kernel", "off", *modes], rows).rstrip()
 
 
 # Compiled only
@@ -97,7 +92,7 @@ def compiled(files: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 ]
             )  # fmt: skip
     head = ["Triton", "chip", "off (s)", "check", "lower", "of that the hook (ms)", "changed"]
-    yield from table(head, rows)
+    yield markdown_table(head, rows).rstrip()
     yield ""
     rows = [
         [measured["triton"], chip, f"`{name}`", changes(each["before"], each["after"]) or "nothing"]
@@ -106,7 +101,9 @@ def compiled(files: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for name, each in kernels.items()
         if each["changed"]
     ]
-    yield from table(["Triton", "chip", "changed kernel", "instructions, off → lower"], rows)
+    yield markdown_table(
+        ["Triton", "chip", "changed kernel", "instructions, off → lower"], rows
+    ).rstrip()
 
 
 def updated(page: str) -> str:

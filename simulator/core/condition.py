@@ -149,6 +149,11 @@ class Comparison(Enum):
     GT = ">"
     GE = ">="
 
+    @property
+    def word(self) -> str:
+        """Its word in assembly: ``eq``, ``lt``."""
+        return self.name.lower()
+
     def holds(self, left: int, right: int) -> bool:
         """True if ``left`` compares so with ``right``."""
         return _COMPARE[self](left, right)

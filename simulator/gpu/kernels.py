@@ -298,14 +298,6 @@ _SET_NAMES = {
     ArithmeticKind.LT: "lt.u32",
     ArithmeticKind.LE: "le.u32",
 }
-_COMPARISON_WORDS = {
-    Comparison.EQ: "eq",
-    Comparison.NE: "ne",
-    Comparison.LT: "lt",
-    Comparison.LE: "le",
-    Comparison.GT: "gt",
-    Comparison.GE: "ge",
-}
 
 
 @dataclass(frozen=True)
@@ -1093,7 +1085,7 @@ def _value(value: Operand) -> str:
 def _compare_branch(branch: CompareBranch) -> list[str]:
     operands = f"{_value(branch.left)}, {_value(branch.right)}"
     return [
-        f"setp.{_COMPARISON_WORDS[branch.comparison]}.s32 %p, {operands};",
+        f"setp.{branch.comparison.word}.s32 %p, {operands};",
         f"@%p bra LABEL_{branch.target};",
     ]
 

@@ -209,7 +209,7 @@ _SETS: Mapping[Comparison, ArithmeticKind] = {
 }
 _COPIES = frozenset({"mov", "cvta", "cvt"})
 _COMPARISONS: Mapping[str, Comparison] = {
-    **{each.name.lower(): each for each in Comparison},
+    **{each.word: each for each in Comparison},
     **{"lo": Comparison.LT, "ls": Comparison.LE, "hi": Comparison.GT, "hs": Comparison.GE},
 }
 _UNSIGNED = frozenset({"lo", "ls", "hi", "hs"})

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from fencewright.lowering.ptx.code import statements
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, Register
 from fencewright.simulator.core.program import (
@@ -22,13 +23,8 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.core.words import WORD_MASK
 
-SCOPES: Mapping[str, Scope] = {
-    "cta": Scope.WORKGROUP,
-    "cluster": Scope.CLUSTER,
-    "gpu": Scope.AGENT,
-    "sys": Scope.SYSTEM,
-}
-"""PTX's scope qualifiers. Source: PTX ISA, "Scope"."""
+SCOPES = {word: scope for word, scope in statements.SCOPES.items() if word != "gl"}
+"""PTX's scope qualifiers, without that of membar."""
 
 
 class PtxProxy(Enum):

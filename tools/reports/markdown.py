@@ -8,8 +8,8 @@ def markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """A Markdown table; an empty cell is written as one blank."""
     lines = [markdown_row(columns), "|" + " --- |" * len(columns)]
-    lines += [markdown_row(cell or " " for cell in row) for row in rows]
+    lines += [markdown_row(str(cell) or " " for cell in row) for row in rows]
     return "\n".join(lines) + "\n"

@@ -86,14 +86,7 @@ class PtxLitmusTest(LitmusTest[ptx.PtxInstruction]):
     remarks: tuple[str, ...] = ()
 
 
-_BRANCHES = {
-    "beq": Comparison.EQ,
-    "bne": Comparison.NE,
-    "blt": Comparison.LT,
-    "ble": Comparison.LE,
-    "bgt": Comparison.GT,
-    "bge": Comparison.GE,
-}
+_BRANCHES = {f"b{each.word}": each for each in Comparison}
 _COMPUTED = tuple(
     map(ArithmeticKind, ("add", "sub", "mul", "div", "and", "or", "xor", "min", "max"))
 )

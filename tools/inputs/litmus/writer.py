@@ -112,16 +112,7 @@ _SETS: Mapping[ArithmeticKind, str] = MappingProxyType(
         ArithmeticKind.LE: "ule",
     }
 )
-_PREDICATES: Mapping[Comparison, str] = MappingProxyType(
-    {
-        Comparison.EQ: "eq",
-        Comparison.NE: "ne",
-        Comparison.LT: "slt",
-        Comparison.LE: "sle",
-        Comparison.GT: "sgt",
-        Comparison.GE: "sge",
-    }
-)
+_EQUALITIES = (Comparison.EQ, Comparison.NE)
 
 
 class _ThreadWriter:
@@ -288,7 +279,8 @@ class _ThreadWriter:
     def branch(self, branch: CompareBranch) -> None:
         operands = f"{self.value(branch.left)}, {self.value(branch.right)}"
         condition, following = self.fresh("if"), self.fresh("next")[1:]
-        predicate = _PREDICATES[branch.comparison]
+        sign = "" if branch.comparison in _EQUALITIES else "s"
+        predicate = f"{sign}{branch.comparison.word}"
         self.lines.append(f"    {condition} = arith.cmpi {predicate}, {operands} : i32")
         target = f"^{branch.target}{self.passed(branch.target)}"
         self.lines.append(f"    cf.cond_br {condition}, {target}, ^{following}")
