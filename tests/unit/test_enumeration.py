@@ -297,3 +297,16 @@ def test_limits_are_counts() -> None:
     found = Enumeration(kernel, Relation.CTA, sizes, tries, splits_warps=False).solve((never,))
     assert found.answer is Answer.UNKNOWN
     assert tries.left < Tries().left
+
+
+@pytest.mark.parametrize(
+    ("relation", "answer"),
+    [(Relation.CTA, Answer.SATISFIABLE), (Relation.GRID, Answer.UNSATISFIABLE)],
+)
+def test_shared_memory_of_two_ctas_is_two(relation: Relation, answer: Answer) -> None:
+    kernel = empty_kernel()
+    place = Place(Root(Region.SHARED, "s", None), LinearForm(0))
+    access = Access(0, 0, 1, "", place, 4, True, True, ())
+    sizes = Sizes((64, 1, 1), (2, 1, 1), "x", "x")
+    threads = Enumeration(kernel, relation, sizes, Tries(), splits_warps=False)
+    assert threads.solve((Overlap(access, 0, access, 1),)).answer is answer
