@@ -6,7 +6,7 @@ or a kernel of the module with its arguments bound to locations and registers. W
 the simulator is in ``source.py``, ``cdna.py`` and ``ptx.py``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, NoReturn, TypeVar
 
@@ -28,6 +28,7 @@ from fencewright.mlir_dialects.litmus import (
 )
 from fencewright.mlir_dialects.scoped_async import OF_UNITS
 from fencewright.passes.analysis.control_flow import top_level
+from fencewright.passes.analysis.parallel_copies import in_order
 from fencewright.passes.litmus.outlining import is_of_a_target
 from fencewright.simulator.cdna.rows import Interpretation
 from fencewright.simulator.core.condition import (
@@ -352,27 +353,8 @@ class Listing(Generic[InstructionT]):
 
     def move(self, pairs: Iterable[tuple[str, Operand]]) -> None:
         """Copies that happen at once."""
-        for dst, value in in_order(pairs, self.temporary):
+        for dst, value in in_order(pairs, lambda _: self.temporary()):
             self.add(Move(dst, value))
-
-
-def in_order(
-    pairs: Iterable[tuple[str, Operand]], temporary: Callable[[], str]
-) -> Iterator[tuple[str, Operand]]:
-    """Copies that happen at once, as copies one after the other."""
-    waiting: list[tuple[str, Operand]] = [pair for pair in pairs if pair[0] != pair[1]]
-    while waiting:
-        ready = next(
-            (pair for pair in waiting if all(pair[0] != value for _, value in waiting)), None
-        )
-        if ready is None:
-            dst = waiting[0][0]
-            saved = temporary()
-            yield saved, dst
-            waiting = [(d, saved if value == dst else value) for d, value in waiting]
-            continue
-        yield ready
-        waiting.remove(ready)
 
 
 class Labels:

@@ -23,6 +23,7 @@ from fencewright.lowering.ptx.module import (
 from fencewright.mlir_dialects import ptx
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.control_flow import block_of, top_level
+from fencewright.passes.analysis.parallel_copies import in_order
 from fencewright.passes.kernels.accept import check_printed, no_kernel
 
 
@@ -249,25 +250,11 @@ class _Printer:
 
     def _copy(self, values: Sequence[SSAValue], target: Block) -> None:
         """All at once: no register is overwritten while its old value is still to be copied."""
-        waiting = {
-            self.name(argument): (ptx.register_of(argument), self.name(value))
-            for value, argument in zip(values, target.args, strict=True)
-            if value is not argument
-        }
-        while waiting:
-            read = {source for _, source in waiting.values()}
-            free = next((each for each in waiting if each not in read), None)
-            if free is None:
-                # Only cycles are left: put one register aside and read that instead.
-                free, (register, _) = next(iter(waiting.items()))
-                aside = self._fresh(register)
-                self._move(register, aside, free)
-                waiting = {
-                    to: (kind, aside if source == free else source)
-                    for to, (kind, source) in waiting.items()
-                }
-            register, source = waiting.pop(free)
-            self._move(register, free, source)
+        kinds = {self.name(each): ptx.register_of(each) for each in target.args}
+        pairs = zip(target.args, values, strict=True)
+        own = [(self.name(to), self.name(of)) for to, of in pairs if to is not of]
+        for to, source in in_order(own, lambda name: self._fresh(kinds[name])):
+            self._move(kinds[source if to not in kinds else to], to, source)
 
     def _move(self, register: RegisterClass, to: str, source: str) -> None:
         self.lines.append(f"mov.{register} {to}, {source};")
