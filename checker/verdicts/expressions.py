@@ -27,6 +27,7 @@ from fencewright.lowering.code.value import (
     Thread,
     Value,
     ValueTable,
+    parts_first,
 )
 
 WIDE = 64
@@ -149,24 +150,12 @@ class Expressions:
     def substituted(self, value: Value, replacement: Mapping[Value, Value]) -> Value:
         """A value with others in the place of some of its parts."""
         done = dict(replacement)
-        stack = [value]
-        while stack:
-            top = stack[-1]
-            if top in done:
-                stack.pop()
-                continue
-            if not isinstance(top, Apply):
-                done[top] = top
-                stack.pop()
-                continue
-            missing = [part for part in top.arguments if part not in done]
-            if missing:
-                stack += missing
-                continue
-            parts = [done[part] for part in top.arguments]
-            same = all(new is old for new, old in zip(parts, top.arguments, strict=True))
-            done[top] = top if same else self._remade(top, parts)
-            stack.pop()
+        for each in parts_first((value,), done.__contains__):
+            done[each] = each
+            if isinstance(each, Apply):
+                parts = [done[part] for part in each.arguments]
+                if any(new is not old for new, old in zip(parts, each.arguments, strict=True)):
+                    done[each] = self._remade(each, parts)
         return done[value]
 
     def linear(self, value: Value) -> LinearForm:

@@ -43,7 +43,7 @@ from fencewright.checker.verdicts.ptx.polls import with_polls_apart
 from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code import effects
 from fencewright.lowering.code.effects import Kind, Proxy
-from fencewright.lowering.code.value import Apply, Opaque, Param, Result, Value
+from fencewright.lowering.code.value import Apply, Opaque, Param, Result, Value, parts_first
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
@@ -779,19 +779,13 @@ def _agent_of(statement: Statement) -> Agent:
 
 def _mapa_in(value: Value) -> Apply | None:
     """The ``mapa`` that an address is computed from; None if none or several."""
-    found = {part for part in _parts(value) if isinstance(part, Apply) and "mapa" in part.operation}
+    found = {
+        part
+        for part in parts_first((value,))
+        if isinstance(part, Apply) and "mapa" in part.operation
+    }
     only = found.pop() if len(found) == 1 else None
     return only if isinstance(only, Apply) and len(only.arguments) == 2 else None
-
-
-def _parts(value: Value) -> set[Value]:
-    seen, work = set[Value](), [value]
-    while work:
-        part = work.pop()
-        if part not in seen:
-            seen.add(part)
-            work += part.arguments if isinstance(part, Apply) else ()
-    return seen
 
 
 def _bounded(access: Access, steps: Sequence[MbarrierStep]) -> Access:
