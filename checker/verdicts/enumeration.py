@@ -362,6 +362,11 @@ class _Threads(KnownNumbers):
     def dimensions(self, kind: str) -> str:
         return self.sizes.of_threads if kind == "tid" else self.sizes.of_ctas
 
+    def same_cta(self, left: int, right: int) -> bool:
+        one, other = self.given[left], self.given[right]
+        is_ranked = RANK in self.kernel.specials
+        return one.ctaid == other.ctaid and not (is_ranked and one.own[RANK] != other.own[RANK])
+
     def value(self, value: Value, thread: int) -> int:
         return self.given[thread].values[value]
 

@@ -6,6 +6,7 @@ gives the numbers of a launch and of its threads, and joins truth values.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Generic, TypeVar
 
 from fencewright.checker.verdicts.expressions import WIDE
@@ -167,9 +168,9 @@ class Interpretation(ABC, Generic[NumberT, TruthT]):
             case Not(inner):
                 return self.negated(self.truth(inner))
             case AnyOf(parts):
-                return self.any_of((self.known(False), *map(self.truth, parts)))
+                return self.any_of(chain((self.known(False),), map(self.truth, parts)))
             case AllOf(parts):
-                return self.all_of((self.known(True), *map(self.truth, parts)))
+                return self.all_of(chain((self.known(True),), map(self.truth, parts)))
 
     def _overlap(self, each: Overlap) -> TruthT:
         left, right = each.left.place, each.right.place
@@ -245,7 +246,12 @@ class KnownNumbers(Interpretation[int | None, bool | None]):
         return found
 
     def any_of(self, parts: Iterable[bool | None]) -> bool | None:
-        return self.negated(self.all_of(map(self.negated, parts)))
+        found: bool | None = False
+        for part in parts:
+            if part:
+                return True
+            found = None if part is None else found
+        return found
 
     def negated(self, truth: bool | None) -> bool | None:
         return None if truth is None else not truth

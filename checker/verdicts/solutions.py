@@ -216,6 +216,10 @@ class _Launch(KnownNumbers):
     def value(self, value: Value, thread: int) -> int | None:
         return self.solution.value(value, thread)
 
+    def any_of(self, parts: Iterable[bool | None]) -> bool | None:
+        # All are looked at, so that a witness names all parameters that were asked for.
+        return super().any_of([*parts])
+
     def named(self, name: str, thread: int, bits: int = 32) -> int:
         numbers = self.solution.numbers
         return numbers.get(name, 1) if name in _SIZES else numbers.get(f"{name}@{thread}", 0)
