@@ -182,7 +182,8 @@ class ChipRow:
     ``clusters``: work-groups can be launched in clusters, which are a scope of their own.
     ``named_barriers``: those of a work-group, if there are any. ``ready_workgroup_ids``: they are
     in registers that no kernel asks for. ``cluster_slot``: a hardware register that is 0 in
-    launches without clusters. ``signed_offsets``: of a vector register beside a scalar address.
+    launches without clusters. ``signed_offsets``: 32 bits of a vector register that are
+    added to a scalar address have a sign.
     ``checks_offsets``: an access of a buffer without a stride is done if its offset is below the
     buffer's size. ``selects_checks``: so it is where the buffer's resource selects that.
     ``first_lines`` are those that every kernel begins with.
@@ -361,8 +362,8 @@ GFX1200 = replace(
     source="LLVM 24 AMDGPUUsage, Memory Model GFX12; LLVM FeatureISAVersion12; registers: in waves "
            "of 32",
     instruction_sets=frozenset({InstructionSet.GFX12}), scope_bits=True, l2_maintenance=True,
-    counters=_GFX12_COUNTERS, elf_machine=0x48, caches=CacheNames("L0", "L2", "shader array"),
-    ready_workgroup_ids=True,
+    counters=_GFX12_COUNTERS, elf_machine=0x48, ready_workgroup_ids=True,
+    caches=CacheNames("L0", "L2", "shader array"),
 )  # fmt: skip
 """The L1 of the tables is the L0 of a CU, and the L2 is the agent's: between them a shader array
 has a buffer, in which nothing is stale.

@@ -418,6 +418,7 @@ _VECTOR_TERNARY: Mapping[str, Ternary] = {
     "and_or_b32": lambda a, b, c: a & b | c, "or3_b32": lambda a, b, c: a | b | c,
     "xor3_b32": lambda a, b, c: a ^ b ^ c, "xad_u32": lambda a, b, c: low((a ^ b) + c, 32),
     "add3_u32": lambda a, b, c: low(a + b + c, 32),
+    "mad_u32": partial(_modulo, 32, _product_and_sum),
     "mad_u32_u24": lambda a, b, c: low(_product_of_24(_U[24], a, b) + c, 32),
     "mad_i32_i24": lambda a, b, c: low(_product_of_24(_S[24], a, b) + signed(c, 32), 32),
     "sad_u8": partial(_distance, 8), "msad_u8": partial(_distance, 8, is_masked=True),
@@ -428,8 +429,11 @@ _VECTOR_TERNARY: Mapping[str, Ternary] = {
 
 @cache
 def table_of(table: int, width: int) -> Formula:
-    """The logic of three words by a truth table of eight bits. Source: CDNA4 ISA, V_BITOP3_B32."""
-    return lambda a, b, c: by_table(_U[width], (a, b, c), table)
+    """The logic of three words by a truth table of eight bits, or of two, with 0 as the third.
+
+    Source: CDNA4 ISA, V_BITOP3_B32; LLVM 22, V_BITOP2_B32 of gfx1250.
+    """
+    return lambda a, b, c=_ZERO: by_table(_U[width], (a, b, c), table)
 
 
 def _of_three(one: Binary, other: Binary) -> Mapping[str, Ternary]:
@@ -459,8 +463,17 @@ def _vector_integers() -> Iterator[_Entry]:
                 yield f"v_dot{count}c_i32_i{part.width}", replace(dot, own=-1)
         for name, formula in _of_three(partial(lesser, t), partial(larger, t)).items():
             yield f"v_{name}_{letter}32", Row(formula, _THREE)
-        wide = Row(partial(_wide_product, t), (32, 32, 64), 64, flag=partial(_wide_carry, t))
-        yield f"v_mad_{letter}64_{letter}32", wide
+        wide = Row(partial(_wide_product, t), (32, 32, 64), 64)
+        with_carry = replace(wide, flag=partial(_wide_carry, t))
+        for name in ("mad", "mad_co"):
+            yield f"v_{name}_{letter}64_{letter}32", with_carry
+        yield f"v_mad_nc_{letter}64_{letter}32", wide
+        for name, formula in (("min", lesser), ("max", larger)):
+            yield f"v_{name}_{letter}64", Row(partial(formula, integers[64]), (64, 64), 64)
+    for name, each in (("add_nc", _added), ("sub_nc", _subtracted), ("mul", _multiplied)):
+        of_pairs = Row(partial(_modulo, 64, each), (64, 64), 64)
+        yield f"v_{name}_u64", of_pairs
+        yield f"s_{name}_u64", replace(of_pairs)
     for width in (16, 32, 64):
         for name, shift in _shifts(width).items():
             name = name.replace("_", "rev_")
@@ -563,13 +576,31 @@ def multiplied(width: int, factor: float, value: Term) -> Term:
     return _quietened(t, bits(t.number(value) * factor, t.name, width), value)
 
 
-def _extreme(t: Element, is_least: bool, a: Term, b: Term) -> Term:
-    """The number where the other operand is a quiet NaN; of a signalling NaN its quiet form; -0 is
-    below 0."""
+def _of_two(t: Element, is_least: bool, a: Term, b: Term) -> Term:
+    """One of two numbers; -0 is below 0."""
     x, y = (choose(is_negative(t, each), each ^ t.ones, each ^ t.sign) for each in (a, b))
+    return choose(x < y if is_least else x > y, a, b)
+
+
+def _extreme(t: Element, is_least: bool, a: Term, b: Term) -> Term:
+    """The number where the other operand is a quiet NaN; of a signalling NaN its quiet form."""
     signals = [(is_nan(t, each) & (each & t.quiet).equals(0), each | t.quiet) for each in (a, b)]
-    found = choose(x < y if is_least else x > y, a, b)
-    return first_of((*signals, (is_nan(t, a), b), (is_nan(t, b), a)), found)
+    cases = (*signals, (is_nan(t, a), b), (is_nan(t, b), a))
+    return first_of(cases, _of_two(t, is_least, a, b))
+
+
+def _extreme_number(t: Element, is_least: bool, a: Term, b: Term) -> Term:
+    """The number where the other operand is a NaN; of two NaNs the first, quiet. Source: RDNA4
+    ISA, V_MIN_NUM_F32."""
+    of_first = choose(is_nan(t, b), a | t.quiet, b)
+    cases = ((is_nan(t, a), of_first), (is_nan(t, b), a))
+    return first_of(cases, _of_two(t, is_least, a, b))
+
+
+def _extreme_or_nan(t: Element, is_least: bool, a: Term, b: Term) -> Term:
+    """The lesser or the larger number; a NaN where an operand is one. Source: RDNA4 ISA,
+    V_MINIMUM_F32."""
+    return _quietened(t, _of_two(t, is_least, a, b), a, b)
 
 
 _ROUNDINGS = MappingProxyType({"trunc": "rzi", "floor": "rmi", "ceil": "rpi", "rndne": "rni"})
@@ -596,6 +627,8 @@ def _vector_floats() -> Iterator[_Entry]:
         fused = row(partial(_exactly, "fma", t), three)
         yield f"v_fma_f{width}", replace(fused, keeps_half=True)
         yield f"v_fmac_f{width}", replace(fused, own=-1)
+        for name in ("fmaak", "fmamk"):
+            yield f"v_{name}_f{width}", fused
         for name, formula in _of_three(less, more).items():
             yield f"v_{name}_f{width}", row(formula, three, keeps_half=True)
         unary: dict[str, Unary] = {
@@ -624,11 +657,63 @@ def _vector_floats() -> Iterator[_Entry]:
             mad = row(partial(_product_then_sum, multiply, add), three)
             yield f"v_mad_f{width}", mad
             yield f"v_mac_f{width}", replace(mad, own=-1)
-            for name, each in (("fma", fused), ("mad", mad)):
-                yield f"v_{name}ak_f{width}", each
-                yield f"v_{name}mk_f{width}", replace(each)
+            for name in ("madak", "madmk"):
+                yield f"v_{name}_f{width}", mad
     yield "v_mul_legacy_f32", Row(_product_of_legacy, is_float=True)
     yield "v_rcp_iflag_f32", Row(partial(_exactly, "rcp", _F[32]), _ONE, is_float=True)
+
+
+_NUMBER, _OR_NAN = {
+    "min3": "min3_num", "max3": "max3_num", "med3": "med3_num", "maxmin": "maxmin_num",
+    "minmax": "minmax_num",
+}, {
+    "min3": "minimum3", "max3": "maximum3", "maxmin": "maximumminimum",
+    "minmax": "minimummaximum",
+}  # fmt: skip
+"""The functions of three operands by the two rules of NaNs that gfx12 has."""
+
+
+def _floats_of_gfx12() -> Iterator[_Entry]:
+    """Extremes by the rules of IEEE 754-2019, and floating point of scalar registers. Source: RDNA4
+    ISA 16."""
+    for width, t in _F.items():
+        row = partial(Row, sources=(width, width), result=width, is_float=True)
+        for extreme, two, three in (
+            (_extreme_number, ("min_num", "max_num"), _NUMBER),
+            (_extreme_or_nan, ("minimum", "maximum"), _OR_NAN),
+        ):
+            less, more = (partial(extreme, t, each) for each in (True, False))
+            for name, formula in zip(two, (less, more), strict=True):
+                yield f"v_{name}_f{width}", row(formula)
+                if width < 64:
+                    yield f"s_{name}_f{width}", row(formula, flushes=False)
+            formulas = _of_three(less, more)
+            for of, name in three.items() if width < 64 else ():
+                found = row(formulas[of], sources=(width,) * 3, keeps_half=True)
+                yield f"v_{name}_f{width}", found
+
+
+_SCALAR_FLOATS = (
+    "add", "sub", "mul", "fmac", "fmaak", "fmamk", "ceil", "floor", "trunc", "rndne",
+)  # fmt: skip
+_SCALAR_APPROXIMATIONS = ("exp", "log", "rcp", "rsq", "sqrt")
+_SCALAR_CONVERSIONS = ("f32_i32", "f32_u32", "i32_f32", "u32_f32", "f16_f32", "f32_f16")
+
+
+def _scalar_floats(rows: Mapping[str, Row]) -> Iterator[_Entry]:
+    """The rows of vector floating point that scalar registers have too. Source: RDNA4 ISA 16."""
+    for width in (16, 32):
+        for name in _SCALAR_FLOATS:
+            if (found := rows.get(f"v_{name}_f{width}")) is not None:
+                yield f"s_{name}_f{width}", replace(found)
+        for name in _SCALAR_APPROXIMATIONS:
+            yield f"v_s_{name}_f{width}", replace(rows[f"v_{name}_f{width}"])
+        for name in _FLOAT_RELATIONS:
+            yield f"s_cmp_{name}_f{width}", replace(rows[f"v_cmp_{name}_f{width}"])
+    for name in _SCALAR_CONVERSIONS:
+        yield f"s_cvt_{name}", replace(rows[f"v_cvt_{name}"])
+    yield "s_cvt_pk_rtz_f16_f32", replace(rows["v_cvt_pkrtz_f16_f32"])
+    yield "s_cvt_hi_f32_f16", Row(lambda a: converted(16, 32, a >> 16), _ONE, is_float=True)
 
 
 def _difference(t: Element, a: Term, b: Term) -> Term:
@@ -1037,7 +1122,9 @@ def _comparisons() -> Iterator[_Entry]:
 
 PACKED: Mapping[str, str] = MappingProxyType(
     {
-        **{f"v_pk_{name}_f16": f"v_{name}_f16" for name in ("add", "mul", "fma", "min", "max")},
+        **{f"v_pk_{name}_f16": f"v_{name}_f16" for name in (
+            "add", "mul", "fma", "min", "max", "min_num", "max_num", "minimum", "maximum",
+            "minimum3", "maximum3")},
         **{f"v_pk_{name}_{type}16": f"v_{name}_{type}16"
             for name in ("add", "sub", "min", "max", "mad") for type in "iu"},
         **{f"v_pk_{name}": f"v_{name}" for name in (
@@ -1052,7 +1139,8 @@ PACKED: Mapping[str, str] = MappingProxyType(
 
 def _all() -> Iterator[_Entry]:
     for part in (
-        _meanings, _vector_integers, _halves, _vector_floats, _conversions, _scalar, _comparisons,
+        _meanings, _vector_integers, _halves, _vector_floats, _floats_of_gfx12, _conversions,
+        _scalar, _comparisons,
     ):  # fmt: skip
         yield from part()
 
@@ -1076,7 +1164,7 @@ def _renamed() -> Iterator[_Entry]:
 
 
 _FIRST_ROWS = unique(_all())
-ROWS = unique(chain(_FIRST_ROWS.items(), _renamed()))
+ROWS = unique(chain(_FIRST_ROWS.items(), _renamed(), _scalar_floats(_FIRST_ROWS)))
 """The computation of each instruction, by its mnemonic without encoding."""
 
 

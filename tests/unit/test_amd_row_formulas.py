@@ -101,13 +101,17 @@ def exact(bits: int, operation: Callable[..., Any]) -> Formula:
     return formula
 
 
-def extreme(bits: int, *, largest: bool) -> Formula:
+NAN_RULES: dict[str, Callable[[int, int, int], bool]] = {
+    "": lambda a, b, n: is_signalling(a, n) or is_signalling(b, n) or (is_nan(a, n) and is_nan(b, n)),
+    "_num": lambda a, b, n: is_nan(a, n) and is_nan(b, n),
+    "imum": lambda a, b, n: is_nan(a, n) or is_nan(b, n),
+}
+"""Whether a result is a NaN: of the instructions before gfx12, and its two kinds."""
+
+
+def extreme(bits: int, *, largest: bool, rule: str = "") -> Formula:
     def formula(a: int, b: int) -> int:
-        if (
-            is_signalling(a, bits)
-            or is_signalling(b, bits)
-            or (is_nan(a, bits) and is_nan(b, bits))
-        ):
+        if NAN_RULES[rule](a, b, bits):
             return NAN[bits]
         if is_nan(a, bits) or is_nan(b, bits):
             return b if is_nan(a, bits) else a
@@ -288,8 +292,13 @@ def _mad(bits: str) -> Formula:
     return lambda a, b, c: add(product(a, b), c)
 
 
-def _med3(bits: str) -> Formula:
-    least, most = (extreme(int(bits), largest=each) for each in (False, True))
+def _of_three(first: str, second: str, bits: str, rule: str) -> Formula:
+    one, other = (extreme(int(bits), largest=each == "max", rule=rule) for each in (first, second))
+    return lambda a, b, c: other(one(a, b), c)
+
+
+def _med3(rule: str, bits: str) -> Formula:
+    least, most = (extreme(int(bits), largest=each, rule=rule) for each in (False, True))
     return lambda a, b, c: most(least(a, b), least(most(a, b), c))
 
 
@@ -498,15 +507,18 @@ FORMULAS: tuple[tuple[str, Callable[..., Formula]], ...] = (
     (r"v_mul_([iu])32_[iu]24", lambda t: _of_reads(t, "24", lambda a, b: a * b)),
     (r"v_mul_hi_([iu])32_[iu]24", lambda t: _of_reads(t, "24", lambda a, b: a * b >> 32)),
     (r"v_mad_([iu])32_[iu]24", lambda t: lambda a, b, c: _read(t, 24)(a) * _read(t, 24)(b) + c),
-    (r"v_mad_([iu])64_[iu]32", lambda t: lambda a, b, c: _read(t, 32)(a) * _read(t, 32)(b) + c),
+    (r"v_mad_u32", lambda: lambda a, b, c: a * b + c),
+    (r"[sv]_(add|sub|mul)(?:_nc)?_u64", lambda name: ARITHMETIC[name]),
+    (r"v_(min|max)_([iu])(64)", lambda e, t, n: _of_reads(t, n, EXTREMES[e])),
+    (r"v_mad_(?:nc_|co_)?([iu])64_[iu]32", lambda t: lambda a, b, c: _read(t, 32)(a) * _read(t, 32)(b) + c),
     (r"v_mad_(?:legacy_)?[iu]16", lambda: lambda a, b, c: a * b + c),
     (r"v_(add|sub|subrev)_(?:nc_)?[iu]16", lambda name: lambda *a: _sum(name, a)),
     (r"[sv]_(min|max)_([iu])(16|32)", lambda e, t, n: _of_reads(t, n, EXTREMES[e])),
     (r"v_(min|max)3_([iu])(16|32)", lambda e, t, n: _of_reads(t, n, EXTREMES[e])),
     (r"v_(minmax|maxmin)_([iu])32", lambda e, t: _of_reads(t, "32", lambda a, b, c: (
         max(min(a, b), c) if e == "minmax" else min(max(a, b), c)))),
-    (r"v_(minmax|maxmin)_f(\d+)", lambda e, n: lambda a, b, c: extreme(int(n), largest=e == "minmax")(
-        extreme(int(n), largest=e == "maxmin")(a, b), c)),
+    (r"v_(min|max)(min|max)(_num|)_f(\d+)", lambda e, f, rule, n: _of_three(e, f, n, rule)),
+    (r"v_(min|max)imum(min|max)(imum)_f(\d+)", lambda e, f, rule, n: _of_three(e, f, n, rule)),
     (r"v_med3_([iu])(16|32)", lambda t, n: _of_reads(t, n, lambda *a: sorted(a)[1])),
     (r"v_(lshl|lshr|ashr)rev_[bi](\d+)", _reversed_shift),
     (r"s_(lshl|lshr|ashr)_[bi](\d+)", _shift),
@@ -562,32 +574,34 @@ FORMULAS: tuple[tuple[str, Callable[..., Formula]], ...] = (
         RELATIONS[r](_read(t, 32)(a), _read(t, 16)(b)))),
     (r"v_cmpx?_f_\w+", lambda: lambda a, b: 0), (r"v_cmpx?_(?:tru|t)_\w+", lambda: lambda a, b: 1),
     (r"v_cmpx?_class_f(\d+)", lambda n: lambda a, b: _class(a, b, int(n))),
-    (r"v_cmpx?_(\w+)_f(\d+)", lambda name, n: relation(name, int(n))),
-    (r"v_(add|sub|subrev|mul)_f(\d+)", lambda name, n: _float(n, ARITHMETIC[name])),
+    (r"(?:s_cmp|v_cmpx?)_(\w+)_f(\d+)", lambda name, n: relation(name, int(n))),
+    (r"[sv]_(add|sub|subrev|mul)_f(\d+)", lambda name, n: _float(n, ARITHMETIC[name])),
     (r"v_mul_legacy_f32", lambda: lambda a, b: (
         0 if not a & ones(31) or not b & ones(31) else exact(32, ARITHMETIC["mul"])(a, b))),
-    (r"v_fma(?:c|ak|mk)?_f(\d+)", lambda n: _float(n, lambda a, b, c: a * b + c)),
+    (r"[sv]_fma(?:c|ak|mk)?_f(\d+)", lambda n: _float(n, lambda a, b, c: a * b + c)),
     (r"v_(?:mad|mac|madak|madmk)_f(\d+)", _mad),
-    (r"v_(min|max)_f(\d+)", lambda e, n: extreme(int(n), largest=e == "max")),
-    (r"v_(min|max)3_f(\d+)", lambda e, n: lambda a, b, c: extreme(int(n), largest=e == "max")(
-        extreme(int(n), largest=e == "max")(a, b), c)),
-    (r"v_med3_f(\d+)", _med3),
-    (r"v_(trunc|floor|ceil|rndne)_f(\d+)", lambda name, n: rounding(int(n), ROUNDINGS[name])),
-    (r"v_(rcp|rcp_iflag|rsq|sqrt|exp|log|sin|cos)_f(\d+)", lambda name, n: near(int(n), MATHS[name])),
+    (r"[sv]_(min|max)(_num|imum|)_f(\d+)", lambda e, rule, n: extreme(
+        int(n), largest=e == "max", rule=rule)),
+    (r"v_(min|max)3(_num|)_f(\d+)", lambda e, rule, n: _of_three(e, e, n, rule)),
+    (r"v_(min|max)(imum)3_f(\d+)", lambda e, rule, n: _of_three(e, e, n, rule)),
+    (r"v_med3(_num|)_f(\d+)", _med3),
+    (r"[sv]_(trunc|floor|ceil|rndne)_f(\d+)", lambda name, n: rounding(int(n), ROUNDINGS[name])),
+    (r"v_(?:s_)?(rcp|rcp_iflag|rsq|sqrt|exp|log|sin|cos)_f(\d+)", lambda name, n: near(int(n), MATHS[name])),
     (r"v_fract_f(\d+)", _fract), (r"v_ldexp_f(\d+)", _ldexp),
     (r"v_frexp_mant_f(\d+)", lambda n: _frexp(int(n), power=False)),
     (r"v_frexp_exp_i\d+_f(\d+)", lambda n: _frexp(int(n), power=True)),
     (r"v_div_fixup_f(\d+)", _fixup), (r"v_div_scale_f(\d+)", _scaled), (r"v_div_fmas_f(\d+)", _step),
-    (r"v_cvt_f(\d+)_([iu])(16|32)", lambda n, t, size: lambda a: encoded(
+    (r"[sv]_cvt_f(\d+)_([iu])(16|32)", lambda n, t, size: lambda a: encoded(
         Fraction(_read(t, int(size))(a)), int(n))),
-    (r"v_cvt_([iu])(16|32)_f(\d+)", lambda t, size, n: to_integer(int(n), int(size), t == "i")),
+    (r"[sv]_cvt_([iu])(16|32)_f(\d+)", lambda t, size, n: to_integer(int(n), int(size), t == "i")),
     (r"v_cvt_flr_i32_f32", lambda: to_integer(32, 32, True, math.floor)),
     (r"v_cvt_rpi_i32_f32", lambda: to_integer(32, 32, True, lambda a: math.floor(Fraction(a) + Fraction(1, 2)))),
-    (r"v_cvt_f(16|32|64)_f(16|32|64)", _converted),
+    (r"[sv]_cvt_f(16|32|64)_f(16|32|64)", _converted),
+    (r"s_cvt_hi_f32_f16", lambda: lambda a: _converted("32", "16")(a >> 16)),
     (r"v_cvt_f32_ubyte([0-3])", lambda n: lambda a: encoded(Fraction(a >> 8 * int(n) & 255), 32)),
     (r"v_cvt_norm_([iu])16_f16", lambda t: _norm(16, t)),
     (r"v_cvt_pknorm_([iu])16_f(\d+)", lambda t, n: _pack(_norm(int(n), t))),
-    (r"v_cvt_pkrtz_f16_f32", lambda: _pack(_half_down)),
+    (r"v_cvt_pkrtz_f16_f32|s_cvt_pk_rtz_f16_f32", lambda: _pack(_half_down)),
     (r"v_cvt_pk_f16_f32", lambda: _pack(_half)),
     (r"v_cvt_pk_bf16_f32", lambda: _pack(_to_bf16)), (r"v_cvt_f32_bf16", lambda: lambda a: a << 16),
     (r"v_cvt_pk_u8_f32", lambda: _to_byte),

@@ -56,7 +56,7 @@ def test_the_bytes_of_variables() -> None:
 def _used(*operands: str) -> tuple[int | None, ...]:
     instructions = [read_instruction(f"s_add_u32 s2, s2, {each}", 1, None) for each in operands]
     symbols = symbols_of(instructions, read_variables(DATA))
-    return tuple(symbols.half_of(each) for each in operands)
+    return tuple(symbols.distance(each, 8 * n) for n, each in enumerate(operands))
 
 
 def test_halves_of_addresses() -> None:
@@ -65,6 +65,7 @@ def test_halves_of_addresses() -> None:
     assert _used("table@rel32@lo+12", "table@rel32@hi+20") == (
         VARIABLES + 8 & 0xFFFFFFFF, VARIABLES >> 32,
     )  # fmt: skip
+    assert _used("table@rel64+4", "table@rel64+16") == (VARIABLES, VARIABLES + 4)
     assert _used("nothing@rel32@lo+4", "strange@rel32@lo+4") == (None, None)
 
 
@@ -72,9 +73,9 @@ def test_variables_hold_addresses_of_others() -> None:
     instruction = read_instruction("s_add_u32 s2, s2, table@gotpcrel32@lo+4", 1, None)
     symbols = symbols_of([instruction], read_variables(DATA))
     initial = {each.name: (each.address, each.initial) for each in symbols.variables}
-    assert [*initial] == ["table@gotpcrel32", "table", "other"]
+    assert [*initial] == ["pointer to table", "table", "other"]
     at = VARIABLES + BASE
-    assert initial["table@gotpcrel32"] == (VARIABLES, at.to_bytes(8, "little"))
+    assert initial["pointer to table"] == (VARIABLES, at.to_bytes(8, "little"))
     assert initial["table"][1][8:16] == (VARIABLES + 2 * BASE + 4).to_bytes(8, "little")
     assert initial["other"][1][4:] == (at - 8).to_bytes(8, "little")
 

@@ -33,13 +33,15 @@ from fencewright.lowering.vocabulary import AddressSpace
 RETURN_ADDRESS = Registers(("s30", "s31"))
 
 _ENDS = (Kind.END, Kind.JUMP, Kind.BRANCH)
-_CALLS = ("s_swappc_b64", "s_swap_pc_i64")
-_JUMPS = ("s_setpc_b64", "s_set_pc_i64")
+CALLS = ("s_swappc_b64", "s_swap_pc_i64")
+"""The calls by an address in registers."""
+JUMPS = ("s_setpc_b64", "s_set_pc_i64")
+"""The jumps to an address in registers."""
 
 
 def is_return(instruction: AssemblyInstruction) -> bool:
     """True if an instruction returns from a function."""
-    is_jump = instruction.mnemonic in _JUMPS
+    is_jump = instruction.mnemonic in JUMPS
     return is_jump and instruction.operands[:1] == (RETURN_ADDRESS,)
 
 
@@ -63,7 +65,7 @@ class Step:
     @property
     def is_way_out(self) -> bool:
         """True of a jump by a register that leaves the function."""
-        return self.effects.kind is Kind.END and self.instruction.mnemonic in _JUMPS
+        return self.effects.kind is Kind.END and self.instruction.mnemonic in JUMPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
     returns = {
         each.operands[0]
         for each in function.instructions
-        if each.mnemonic in _CALLS and each.operands and each.operands[0] != RETURN_ADDRESS
+        if each.mnemonic in CALLS and each.operands and each.operands[0] != RETURN_ADDRESS
     }
     for each in function.body:
         if isinstance(each, AssemblyLabel):
@@ -166,9 +168,9 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
 def _of_subroutine(step: Step, before: Sequence[Step]) -> Step:
     """A step on the register by which subroutines return, after those of its block."""
     (address, *_), mnemonic = step.instruction.operands, step.instruction.mnemonic
-    if mnemonic in _CALLS:
+    if mnemonic in CALLS:
         return replace(step, effects=replace(step.effects, is_subroutine=True))
-    if mnemonic in _JUMPS and isinstance(address, Registers):
+    if mnemonic in JUMPS and isinstance(address, Registers):
         defined = {name for each in before for name in each.effects.defines}
         # An address that the block computes itself makes a far branch.
         if defined.isdisjoint(address.names):
@@ -283,7 +285,7 @@ def _with_whole_number(
 
 def _jumps_far(steps: Sequence[Step]) -> bool:
     """True if a block ends in a jump to an address that it computes itself."""
-    return bool(steps) and steps[-1].instruction.mnemonic in _JUMPS
+    return bool(steps) and steps[-1].instruction.mnemonic in JUMPS
 
 
 def _named_in(steps: Sequence[Step], of_label: Mapping[str, int]) -> list[int]:

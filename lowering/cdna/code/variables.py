@@ -19,8 +19,10 @@ _SIZES = {
 _ZEROS = (".zero", ".skip", ".space")
 _IGNORED = (".p2align", ".globl", ".global", ".weak", ".hidden", ".protected", ".balign")
 _ADDRESS = re.compile(r"(\"[^\"]+\"|[\w$.]+)\s*(?:([+-])\s*(\d+))?")
-SYMBOL = re.compile(r"(\"[^\"]+\"|[\w$.]+)@(rel32|gotpcrel32)@(lo|hi)(?:\+(\d+))?")
-"""An operand that is a half of the distance to a symbol, or to a pointer to it."""
+SYMBOL = re.compile(
+    r"(?P<name>\"[^\"]+\"|[\w$.]+)@(?P<pointer>gotpc)?rel(?:32@(?P<half>lo|hi)|64)(?:\+(?P<addend>\d+))?"
+)
+"""An operand that is the distance to a symbol, or to a pointer to it, or a half of that."""
 
 
 @dataclass(frozen=True, slots=True)

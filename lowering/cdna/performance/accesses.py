@@ -422,6 +422,11 @@ UNDESCRIBED: Mapping[Generation, str] = MappingProxyType(
 _OF_CHIP = MappingProxyType({each.chip: each for each in HIERARCHIES})
 
 
+def has_hierarchy(chip: str) -> bool:
+    """True of a chip whose memories are described."""
+    return chip in _OF_CHIP
+
+
 def hierarchy_of(chip: str, requested: str) -> CdnaHierarchy:
     """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` where there is no
     row."""

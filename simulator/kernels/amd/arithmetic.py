@@ -16,6 +16,7 @@ from fencewright.lowering.cdna.code.operands.family import Unit
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand, Registers
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
+from fencewright.lowering.cdna.code.variables import SYMBOL
 from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.execution.program import LaneValue, Merge, Register
 from fencewright.simulator.execution.values import low
@@ -68,6 +69,8 @@ class Arithmetic(Operands):
         super().__init__(context, state)
         self._sums: dict[Register, _LowHalf] = {}
         self.index: tuple[Register, frozenset[str]] | None = None
+        self.after_place = 0
+        """The bytes of code after the last ``s_getpc_b64``, of scalar instructions."""
 
     def compute(self, step: CodeStep) -> None:
         """One instruction that computes. Raises ``NotExecutedError``."""
@@ -301,7 +304,8 @@ class Arithmetic(Operands):
         if words:
             raise NotExecutedError(f"'{' '.join(step.instruction.modifiers)}' is not executed")
         bits = 16 if name.endswith("16") else 32
-        row = Row(table_of(table, bits), (bits,) * 3, bits, keeps_half=True)
+        count = 2 if name == "v_bitop2_b32" else 3
+        row = Row(table_of(table, bits), (bits,) * count, bits, keeps_half=True)
         self._computed(step, name, row, Modifiers(halves=halves))
 
     # Masks and carries
@@ -325,12 +329,9 @@ class Arithmetic(Operands):
         once."""
         meaning, state = MEANINGS[name].meaning, self.state
         assert isinstance(meaning, Sum)
-        words = [each for each in step.instruction.operands if isinstance(each, str)]
-        halves_of_address = [self.context.symbols.half_of(each) for each in words]
-        if halves_of_address and halves_of_address[0] is not None:
+        if (half := self._distance(step)) is not None:
             # The place of the code, which is added to, is 0.
-            value = state.constant(halves_of_address[0], 32)
-            state.set(names_of(step.instruction.operands[0]), value)
+            state.set(names_of(step.instruction.operands[0]), state.constant(half, 32))
             state.set(SCC, state.constant(0, 32))
             return
         is_scalar = step.effects.unit is Unit.SALU
@@ -352,6 +353,30 @@ class Arithmetic(Operands):
             low_half, register = whole
             if state.part(low_half.result[0]) == low_half.value:
                 state.set((*low_half.result, *names), register)
+
+    def _distance(self, step: CodeStep) -> int | None:
+        """The distance to a variable, or its half, that an instruction adds to its place."""
+        words = [each for each in step.instruction.operands if isinstance(each, str)]
+        return self.context.symbols.distance(words[0], self.after_place) if words else None
+
+    def pass_by(self, instruction: AssemblyInstruction) -> None:
+        """Count an instruction's bytes, with those of its number."""
+        numbers = [each for each in instruction.operands if isinstance(each, str)]
+        self.after_place += 8 if any(map(SYMBOL.fullmatch, numbers)) else 4
+
+    def begin_place(self, step: CodeStep, name: str) -> None:
+        """``s_getpc_b64``: an address of code, which variables are found from."""
+        self.unknown(step.instruction.text, step.effects.defines)
+        self.after_place = -4
+
+    def add_to_place(self, step: CodeStep, name: str) -> None:
+        """``s_add_nc_u64``, with which code of gfx1250 makes addresses of variables."""
+        distance = self._distance(step)
+        if distance is None:
+            self.row(step, name)
+            return
+        value = self.state.constant(distance, 64)
+        self.state.set(names_of(step.instruction.operands[0]), value)
 
     def _operand_part(self, operand: Operand) -> Part:
         if isinstance(operand, Registers):
@@ -505,20 +530,41 @@ class Arithmetic(Operands):
         row = self._row("v_dot4_i32_i8" if signs[0] else "v_dot4_u32_u8")
         self._computed(step, name, row, NO_MODIFIERS)
 
+    def nothing(self, step: CodeStep, name: str) -> None:
+        """An instruction that takes time alone."""
+
     # The mode
 
     def set_mode(self, step: CodeStep, name: str) -> None:
         """``s_setreg``, of whether denormal numbers of single precision are kept."""
         register, value = step.instruction.operands
-        if register != _DENORMALS_OF_MODE or value not in (0, _KEPT):
+        if (register, value) in _AS_EXECUTED:
+            return
+        if register not in _DENORMALS_OF_MODE or value not in (0, _KEPT):
             raise NotExecutedError("this part of the mode is not executed")
         self.context.keeps_denormals = value == _KEPT
 
+    def read_mode(self, step: CodeStep, name: str) -> None:
+        """``s_getreg_b32``, of the place in a cluster, which no launch has here."""
+        result, register = step.instruction.operands
+        if register == _PLACE_IN_CLUSTER:
+            self.state.set(names_of(result), self.state.constant(0, 32))
+        else:
+            self.unknown(step.instruction.text, names_of(result))
 
-_DENORMALS_OF_MODE = "hwreg(HW_REG_MODE, 4, 2)"
+
+_DENORMALS_OF_MODE = ("hwreg(HW_REG_MODE, 4, 2)", "hwreg(HW_REG_WAVE_MODE, 4, 2)")
 _KEPT = 3
 """The bits of denormal numbers of single precision, and their value that keeps them. Source: MI300
 ISA 4.3."""
+_AS_EXECUTED = frozenset(
+    {("hwreg(HW_REG_WAVE_MODE, 25, 1)", 1)}
+    | {(f"hwreg(HW_REG_{prefix}MODE, {first}, 2)", 0) for prefix in ("", "WAVE_") for first in (0, 2)}
+)
+"""The parts of the mode, and their values, with which rows compute: numbers are rounded to the
+nearest. Bit 25 is set in every kernel of gfx1250. Source: MI300 ISA 4.3; LLVM 22."""
+_PLACE_IN_CLUSTER = "hwreg(HW_REG_IB_STS2, 6, 4)"
+"""0 where there is no cluster. Source: LLVM 22, SIISelLowering, the work-group ids of gfx1250."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -612,8 +658,8 @@ _SPECIAL: Mapping[str, _Handler] = MappingProxyType(
         **dict.fromkeys(
             ("v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16"), Arithmetic.mixed
         ),
-        "v_bitop3_b32": Arithmetic.table, "v_bitop3_b16": Arithmetic.table,
-        "v_lshl_add_u64": Arithmetic.add_pairs,
+        **dict.fromkeys(("v_bitop2_b32", "v_bitop3_b32", "v_bitop3_b16"), Arithmetic.table),
+        "v_lshl_add_u64": Arithmetic.add_pairs, "s_add_nc_u64": Arithmetic.add_to_place,
         "v_readlane_b32": Arithmetic.read_lane, "v_writelane_b32": Arithmetic.write_lane,
         **dict.fromkeys(
             ("ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32"), Arithmetic.permute
@@ -622,6 +668,8 @@ _SPECIAL: Mapping[str, _Handler] = MappingProxyType(
             ("v_swap_b32", "v_permlane32_swap_b32", "v_permlane16_swap_b32"), Arithmetic.swap
         ),
         **dict.fromkeys(("s_setreg_imm32_b32", "s_setreg_b32"), Arithmetic.set_mode),
+        "s_getpc_b64": Arithmetic.begin_place, "s_get_pc_i64": Arithmetic.begin_place,
+        "s_getreg_b32": Arithmetic.read_mode, "v_nop": Arithmetic.nothing,
         "v_dot4_i32_iu8": Arithmetic.dot_of_bytes,
         **dict.fromkeys(("v_movrels_b32", "v_movreld_b32"), Arithmetic.move_relative),
         "s_set_gpr_idx_on": Arithmetic.begin_index, "s_set_gpr_idx_off": Arithmetic.end_index,

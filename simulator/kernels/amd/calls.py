@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fencewright.lowering.cdna.code.flow import Flow, flow_of, is_return
+from fencewright.lowering.cdna.code.flow import CALLS, JUMPS, Flow, flow_of, is_return
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import (
@@ -20,15 +20,15 @@ from fencewright.lowering.cdna.code.text import (
     Registers,
     read_instruction,
 )
+from fencewright.lowering.cdna.code.variables import SYMBOL
 from fencewright.lowering.code.dataflow import entries
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.simulator.execution.launch import LaunchError
 
 _Items = Iterator[AssemblyLabel | AssemblyInstruction]
-_UPPER = re.compile(r"@(?:gotpcrel32|rel32)@hi\b")
-_NAME = re.compile(r'("[^"]+"|[\w$.]+)@(?:gotpcrel32|rel32)@lo\b.*')
-_SWAP, _JUMP, _COPY, _LOAD = "s_swappc_b64", "s_setpc_b64", "s_mov_b64", "s_load_dwordx2"
+_MOVES = frozenset({"s_mov_b64", "s_load_dwordx2", "s_load_b64"})
+_SUMS = frozenset({"s_add_u32", "s_add_co_u32", "s_add_nc_u64"})
 _MOST = 100_000
 """Instructions of a kernel with all that it calls."""
 
@@ -38,7 +38,7 @@ def with_calls(function: Function, functions: Mapping[str, Function]) -> Functio
 
     A call of an unknown function stays as it is. Raises ``LaunchError`` at a recursion.
     """
-    if not any(each.mnemonic == _SWAP for each in function.instructions):
+    if not any(each.mnemonic in CALLS for each in function.instructions):
         return function
     return replace(function, body=tuple(_Inliner(functions).body(function, "", ())))
 
@@ -95,7 +95,7 @@ class _Inliner:
         """The body of a called function, after which its caller goes on."""
         if target in (*callers, function.name):
             raise _refused(function, at, f"{target} calls itself")
-        if at.mnemonic == _JUMP:
+        if at.mnemonic in JUMPS:
             yield from self.body(self.functions[target], after, (*callers, function.name))
             return
         returns = f".Lreturn$call{self.calls + 1}"
@@ -145,7 +145,7 @@ def _targets(
     for block, state in entries(flow.blocks, _Symbols({}), through).items():
         for step in flow.blocks[block].steps:
             name = state.known.get(_first(step.instruction.operands[-1:]), "")
-            is_jump = step.instruction.mnemonic in (_SWAP, _JUMP)
+            is_jump = step.instruction.mnemonic in (*CALLS, *JUMPS)
             if is_jump and name in functions and not functions[name].descriptor:
                 found[step.instruction.line] = name
             state = _after(step, state, changed)
@@ -179,19 +179,19 @@ def _after(step: CodeStep, state: _Symbols, changed: Collection[str]) -> _Symbol
     """The addresses of functions in registers after an instruction."""
     mnemonic, operands = step.instruction.mnemonic, step.instruction.operands
     words = [each for each in operands if isinstance(each, str)]
-    if any(_UPPER.search(each) for each in words):
+    named = next(filter(None, map(SYMBOL.fullmatch, words)), None)
+    if named is not None and named["half"] == "hi":
         # The upper half of an address, which its lower half stands for.
         return state
-    written = {*step.effects.defines, *(changed if mnemonic == _SWAP else ())}
+    written = {*step.effects.defines, *(changed if mnemonic in CALLS else ())}
     known = {
         low: name
         for low, name in state.known.items()
         if low not in written and f"s{int(low[1:]) + 1}" not in written
     }
     to, source = _first(operands[:1]), _first(operands[1:2])
-    named = next(filter(None, map(_NAME.match, words)), None)
-    if named is not None and mnemonic == "s_add_u32":
-        known[to] = named[1].strip('"')
-    elif mnemonic in (_COPY, _LOAD) and source in state.known:
+    if named is not None and mnemonic in _SUMS:
+        known[to] = named["name"].strip('"')
+    elif mnemonic in _MOVES and source in state.known:
         known[to] = state.known[source]
     return _Symbols(known)

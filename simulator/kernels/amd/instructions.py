@@ -8,8 +8,8 @@ from types import MappingProxyType
 from fencewright.lowering.cdna.caches import Caches, Effect, Visibility, maintenance_effect
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
-from fencewright.lowering.cdna.code.operands.operands import effects_of
-from fencewright.lowering.cdna.code.text import AssemblyInstruction, halves
+from fencewright.lowering.cdna.code.operands.operands import effects_of, is_on_barrier
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand, halves
 from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
@@ -50,14 +50,20 @@ class Translator(Arithmetic, Accesses):
             ]
             self.state.together([partial(self.translate, each) for each in steps])
             return
+        self._translate(step)
+        self.pass_by(step.instruction)
+
+    def _translate(self, step: CodeStep) -> None:
         effects, instruction = step.effects, step.instruction
         kind = effects.kind
-        if kind in (Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY):
+        if is_on_barrier(instruction.mnemonic):
+            self._barrier(instruction)
+        elif kind in (Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY):
             self.access(step)
         elif kind is Kind.WAIT:
             self._wait(instruction)
-        elif kind in (Kind.CACHE, Kind.BARRIER):
-            self._synchronise(instruction, is_barrier=kind is Kind.BARRIER)
+        elif kind is Kind.CACHE:
+            self._maintain(instruction)
         elif kind is Kind.COMPUTE and effects.is_idle and not effects.defines:
             return
         elif kind in (Kind.COMPUTE, Kind.LANES):
@@ -95,10 +101,19 @@ class Translator(Arithmetic, Accesses):
             )
         )
 
-    def _synchronise(self, instruction: AssemblyInstruction, *, is_barrier: bool) -> None:
-        """Cache maintenance, or a barrier."""
+    def _barrier(self, instruction: AssemblyInstruction) -> None:
+        """A barrier of the work-group, or one of its two parts."""
+        found = _BARRIERS.get((instruction.mnemonic, instruction.operands))
+        if found is None:
+            raise NotExecutedError("only barriers of whole work-groups are executed")
+        marker = _marker(instruction.text, self.context.place_of(instruction))
+        self._fence(replace(marker, **found))
+        self.state.forget()
+
+    def _maintain(self, instruction: AssemblyInstruction) -> None:
+        """Cache maintenance."""
         effect = Effect()
-        if not is_barrier and self.context.has_counts:
+        if self.context.has_counts:
             try:
                 effect = maintenance_effect(
                     self.context.chip, instruction.mnemonic, instruction.modifiers
@@ -115,15 +130,25 @@ class Translator(Arithmetic, Accesses):
                 invalidates=frozenset(
                     level for level, caches in _INVALIDATED if caches & effect.invalidates
                 ),
-                joins=is_barrier,
+                joins=False,
                 place=self.context.place_of(instruction),
             )
         )
-        if is_barrier:
-            self.state.forget()
 
     def _fence(self, fence: FenceInstruction) -> None:
         self.state.steps.append(FenceStep(self.number(fence)))
+
+
+_BARRIERS: Mapping[tuple[str, tuple[Operand, ...]], Mapping[str, bool]] = MappingProxyType(
+    {
+        ("s_barrier", ()): {"joins": True},
+        # The parts count as those of a cluster's barrier do, of a cluster of one work-group.
+        ("s_barrier_signal", (-1,)): {"arrives": True, "of_cluster": True},
+        ("s_barrier_wait", (-1,)): {"joins": True, "of_cluster": True},
+    }
+)
+"""The effects of barriers on the waves that execute them. Source: LLVM 24
+AMDGPUExecutionSynchronization, s_barrier."""
 
 
 def _marker(text: str, place: SourceLocation | None) -> FenceInstruction:

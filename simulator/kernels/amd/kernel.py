@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from fencewright.lowering.cdna.access_names import access_name
-from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, Generation
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Generation
 from fencewright.lowering.cdna.code.flow import Block, Flow, flow_of
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
@@ -23,7 +23,7 @@ from fencewright.lowering.cdna.code.text import (
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.cdna.code.variables import Variable
 from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
-from fencewright.lowering.cdna.performance.accesses import LANES
+from fencewright.lowering.cdna.performance.accesses import LANES, has_hierarchy
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of, postorder
@@ -60,7 +60,10 @@ from fencewright.simulator.kernels.amd.registers import (
 from fencewright.simulator.kernels.amd.symbols import symbols_of
 from fencewright.simulator.semantics.amd import BRANCHES
 
-_GENERATIONS = (Generation.GFX908, Generation.GFX90A, Generation.GFX942, Generation.GFX1100)
+_GENERATIONS = (
+    Generation.GFX908, Generation.GFX90A, Generation.GFX942, Generation.GFX1100,
+    Generation.GFX1200, Generation.GFX1250,
+)  # fmt: skip
 _EXECUTED = tuple(name for name, chip in KNOWN_CHIPS.items() if chip.generation in _GENERATIONS)
 Places = Callable[[AssemblyInstruction], SourceLocation | None]
 
@@ -134,7 +137,8 @@ class _Reader:
         context = Context(
             chip=self.chip.name,
             generation=self.chip.generation,
-            has_counts=self.chip.name in CHIPS,
+            has_counts=has_hierarchy(self.chip.name),
+            signed_offsets=self.chip.signed_offsets,
             tgsplit=split is not None and bool(self.descriptor.get(split.directive)),
             l2_per_agent=l2_per_agent,
             private=self._private(steps),
@@ -277,11 +281,24 @@ class _Reader:
             elif name not in _WITHOUT_VALUE:
                 for each in registers:
                     state.set((each,), state.unknown(f"the {name}"))
+        for n in range(descriptor.get("user_sgpr_kernarg_preload_length", 0)):
+            state.set((f"s{first + n}",), state.unknown("the preload of arguments"))
         first = max(first, descriptor.get("user_sgpr_count", 0))
-        for axis, value in zip("xyz", _GROUPS, strict=True):
-            if descriptor.get(f"system_sgpr_workgroup_id_{axis}", int(axis == "x")):
-                state.set((f"s{first}",), state.special(value, is_scalar=True))
-                first += 1
+        groups = {
+            axis: state.special(value, is_scalar=True)
+            for axis, value in zip("xyz", _GROUPS, strict=True)
+            if descriptor.get(f"system_sgpr_workgroup_id_{axis}", int(axis == "x"))
+        }
+        if self.chip.ready_workgroup_ids:
+            zero = state.constant(0, 32)
+            x, *others = [groups.get(axis, zero) for axis in "xyz"]
+            state.set(("ttmp9",), x)
+            state.set(("ttmp7",), state.compute(_halves, others, "work-group ids"))
+            state.set(("ttmp6",), zero)
+        else:
+            for register, value in enumerate(groups.values(), first):
+                state.set((f"s{register}",), value)
+            first += len(groups)
         if descriptor.get("system_sgpr_workgroup_info"):
             state.set((f"s{first}",), state.unknown("the workgroup_info"))
         ids = [state.special(value, is_scalar=False) for value in _THREADS]
@@ -413,6 +430,10 @@ def _parameter(argument: KernelArgument) -> KernelParameter:
 
 def _packed(x: Values, y: Values, z: Values) -> Values:
     return x | y << np.uint64(WORK_ITEM_ID_BITS) | z << np.uint64(2 * WORK_ITEM_ID_BITS)
+
+
+def _halves(y: Values, z: Values) -> Values:
+    return y | z << np.uint64(16)
 
 
 # Unused results

@@ -118,7 +118,8 @@ class Accesses(Operands):
         offsets, passes = _offsets(instruction, name)
         number = self._counted(instruction, kind, space, width, passes)
         where = self.state.active() if space is not MemorySpace.SCALAR else None
-        place = self._place(form, space, width, offsets[0])
+        scale = width if "scale_offset" in instruction.modifiers else 1
+        place = self._place(form, space, width, offsets[0], scale)
         if step.effects.kind is Kind.COPY:
             self._copy(number, width, place, where, offsets[0])
             return
@@ -237,17 +238,26 @@ class Accesses(Operands):
             )
         )
 
-    def _place(self, form: _Form, space: MemorySpace, width: int, offset: int) -> _Place:
-        """The address without its constant offset, and the offset."""
+    def _place(
+        self, form: _Form, space: MemorySpace, width: int, offset: int, scale: int
+    ) -> _Place:
+        """The address without its constant offset, and the offset.
+
+        ``scale``: the factor of the register that is an offset.
+        """
         state = self.state
         own = state.constant(0, 32) if form.address is None else state.read(form.address)
         if form.resource is None:
             if form.scalar is None:
-                return _Place(own)
+                return _Place(self._scaled(own, scale, False))
             # A base is a pair; an offset, and a place in private memory, is one register.
             is_pair = isinstance(form.scalar, RegisterOperand) and len(form.scalar.names) == 2
             scalar = self.operand(form.scalar, 64 if is_pair else 32)
-            return _Place(scalar) if form.address is None else _Place(own, scalar)
+            if form.address is None:
+                return _Place(scalar)
+            if is_pair:
+                return _Place(self._scaled(own, scale, self.context.signed_offsets), scalar)
+            return _Place(own, self._scaled(scalar, scale, False))
         assert form.scalar is not None
         further = self.operand(form.scalar, 32)
         if space is MemorySpace.PRIVATE:
@@ -268,6 +278,13 @@ class Accesses(Operands):
             partial(_in_buffer, last), (own, further, size, stride), "in the buffer"
         )
         return _Place(own, begin, inside)
+
+
+    def _scaled(self, offset: Register, scale: int, is_signed: bool) -> Register:
+        """An offset of 32 bits in bytes."""
+        if scale == 1 and not is_signed:
+            return offset
+        return self.state.compute(partial(_bytes_of, scale, is_signed), (offset,), "offset")
 
 
 # Names and offsets
@@ -337,9 +354,11 @@ def _vector(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _For
 
 
 def _flat(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:
-    """Address and data."""
+    """Address and data, and a scalar base where the address is one register."""
     result, (address, *data) = _results(parts)
-    return _Form(result, _register(address), tuple(data))
+    names = names_of(address)
+    base = data.pop() if len(names) == 1 else None
+    return _Form(result, names, tuple(data), base)
 
 
 def _lds(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:
@@ -399,6 +418,11 @@ def _is_modelled(model: str, chip: str) -> bool:
 
 def _shifted_down(value: Values, bits: int) -> Values:
     return value >> np.uint64(bits)
+
+
+def _bytes_of(scale: int, is_signed: bool, value: Values) -> Values:
+    whole = unsigned(signed(value, 32), 64) if is_signed else value
+    return whole * np.uint64(scale)
 
 
 def _extended(value: Values, bits: int, size: int) -> Values:

@@ -41,8 +41,9 @@ class Context:
     """The facts of one kernel on which its instructions depend beside their registers.
 
     ``vectors``: the number of vector registers. ``private``: the registers of the resource of
-    private memory. ``has_counts``: the performance model has the chip. ``place_of``: where an
-    instruction of the text comes from. ``keeps_denormals`` changes where an instruction says so.
+    private memory. ``has_counts``: the performance model has the chip. ``signed_offsets``: as of
+    the chip. ``place_of``: where an instruction of the text comes from. ``keeps_denormals`` changes
+    where an instruction says so.
     """
 
     chip: str
@@ -51,6 +52,7 @@ class Context:
     l2_per_agent: L2PerAgent | None
     private: frozenset[str]
     has_counts: bool
+    signed_offsets: bool
     keeps_denormals: bool
     symbols: Symbols
     vectors: int
@@ -182,7 +184,7 @@ _INLINE = range(-16, 65)
 
 def _constant(value: int, bits: int, is_float: bool) -> int:
     """The bits of an integer: a literal of 32 bits is the upper half of a double."""
-    if is_float and bits == 64 and value not in _INLINE:
+    if is_float and bits == 64 and value not in _INLINE and value >> 32 in (0, -1):
         return value << 32
     return value
 

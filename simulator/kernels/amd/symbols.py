@@ -1,10 +1,11 @@
 """Variables that a kernel of AMD assembly uses, where they lie, and pointers to them.
 
 ``s_getpc_b64`` and a sum with ``name@rel32`` make an address, one with ``name@gotpcrel32`` that
-of a pointer. The halves are relative to their own places, 4 and 12 bytes after the first's result.
+of a pointer. Each number, of gfx1250 one of 64 bits (``name@rel64``), is relative to its own place.
 Source: LLVM AMDGPUUsage, "Relocation Records".
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,8 +14,8 @@ from fencewright.lowering.cdna.code.variables import SYMBOL, Variable
 from fencewright.simulator.execution.launch import BASE, VARIABLES
 from fencewright.simulator.execution.program import GlobalVariable
 
-_POINTER = "gotpcrel32"
-_LOW, _HIGH = 4, 12
+_CODE = 4
+"""The bytes of an instruction, after which its number comes. Source: MI300 ISA 12, SOP2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +25,27 @@ class Symbols:
     addresses: Mapping[tuple[str, bool], int]
     variables: tuple[GlobalVariable, ...]
 
-    def half_of(self, operand: str) -> int | None:
-        """The half of an address that an operand adds; None for what is no variable."""
+    def distance(self, operand: str, after: int) -> int | None:
+        """The address, or its half, that an operand adds to 0, the address of code.
+
+        ``after``: the bytes from there to the instruction. None for what is no variable.
+        """
         found = SYMBOL.fullmatch(operand)
         if found is None:
             return None
-        address = self.addresses.get((found[1].strip('"'), found[2] == _POINTER))
+        address = self.addresses.get(_named(found))
         if address is None:
             return None
-        is_low, addend = found[3] == "lo", int(found[4] or 0)
-        whole = address + addend - (_LOW if is_low else _HIGH)
-        return whole & 0xFFFFFFFF if is_low else whole >> 32 & 0xFFFFFFFF
+        half = found["half"]
+        whole = address + int(found["addend"] or 0) - after - _CODE
+        if half is None:
+            return whole
+        return whole & 0xFFFFFFFF if half == "lo" else whole >> 32 & 0xFFFFFFFF
+
+
+def _named(found: re.Match[str]) -> tuple[str, bool]:
+    """The symbol of an operand, and whether it is a pointer to it."""
+    return found["name"].strip('"'), found["pointer"] is not None
 
 
 def symbols_of(
@@ -42,7 +53,7 @@ def symbols_of(
 ) -> Symbols:
     """The variables that instructions and such variables name, of those that are known."""
     named = {
-        (found[1].strip('"'), found[2] == _POINTER): None
+        _named(found): None
         for each in instructions
         for operand in each.operands
         if isinstance(operand, str) and (found := SYMBOL.fullmatch(operand)) is not None
@@ -68,7 +79,7 @@ def _initial(
     for (name, is_pointer), address in addresses.items():
         if is_pointer:
             pointed = addresses.get((name, False), 0)
-            yield GlobalVariable(f"{name}@{_POINTER}", address, pointed.to_bytes(8, "little"))
+            yield GlobalVariable(f"pointer to {name}", address, pointed.to_bytes(8, "little"))
             continue
         variable = variables[name]
         data = bytearray(variable.data or b"")
