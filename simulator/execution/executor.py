@@ -507,7 +507,8 @@ def _not_given(
 def _origins(program: LaneProgram, waves: int) -> Origins | None:
     """The origins of unknown values; None of a kernel without any."""
     steps = (step for block in program.blocks for step in block.steps)
-    return Origins(waves) if any(isinstance(step, Unknown) for step in steps) else None
+    shape = (waves, program.lanes)
+    return Origins(shape) if any(isinstance(step, Unknown) for step in steps) else None
 
 
 def _last_load(segment: Segment) -> int | None:
@@ -604,7 +605,10 @@ class _Run:
 
     # Unknown values, of which a kernel without them has none
 
-    def need(self, register: Register | None, what: str, place: SourceLocation | None) -> None:
+    def need(
+        self, register: Register | None, what: str, place: SourceLocation | None,
+        lanes: LaneFlags | None = None,
+    ) -> None:  # fmt: skip
         """Nothing: every value is known."""
 
     def accessed(self, step: MemoryStep, at: Numbers, bytes: Bytes, active: LaneFlags) -> None:
@@ -640,8 +644,12 @@ class _Run:
 
     def memory(self, step: MemoryStep) -> None:
         instruction = self._instruction(step.instruction)
-        for register in (step.address, step.scalar_base, step.where):
-            self.need(register, f"'{instruction.text}'", instruction.place)
+        what, active = f"'{instruction.text}'", self.active
+        if step.where is not None:
+            self.need(step.where, what, instruction.place)
+            active = active & (self.read(step.where) != 0)
+        for register in (step.address, step.scalar_base):
+            self.need(register, what, instruction.place, active)
         address = self.read(step.address)
         if step.scalar_base is not None:
             address = address + self.read(step.scalar_base)
@@ -649,9 +657,6 @@ class _Run:
         if instruction.space is MemorySpace.SHARED and step.offset:
             # A sum of a register and an offset is one of 32 bits.
             addresses = addresses & _WORD
-        active = self.active
-        if step.where is not None:
-            active = active & (self.read(step.where) != 0)
         located = self._locate(instruction, instruction.space, addresses, active, instruction.width)
         tells = self.execution.with_parts or not step.is_further
         compares = self.execution.with_parts and instruction.kind is MemoryAccessKind.STORE
@@ -1043,8 +1048,8 @@ class _RunOfOrigins(_Run):
         self.local: dict[Register, Numbers] = {}
 
     def _of(self, *registers: Register | None) -> Numbers:
-        """The origin of the values of each wave, 0 where all are known."""
-        found = np.zeros(len(self.rows), dtype=np.int64)
+        """The origin of the values of each lane, one column where that is of all; 0: known."""
+        found = np.zeros((len(self.rows), 1), dtype=np.int64)
         for register in registers:
             if register is None:
                 continue
@@ -1054,20 +1059,30 @@ class _RunOfOrigins(_Run):
 
     def store(self, register: Register, value: Values, lanes: LaneFlags, source: Register) -> None:
         super().store(register, value, lanes, source)
-        origin, some = self._of(source), np.any(lanes, axis=1)
-        partly = np.any(self.active & ~lanes, axis=1)
-        self.origins.set(register, self.rows, origin, some, partly)
+        origin = self._of(source)
+        if register in self.execution.program.scalars:
+            origin, lanes = self._one(origin), np.any(lanes, axis=1)[:, None]
+        self.origins.set(register, self.rows, origin, lanes)
 
-    def need(self, register: Register | None, what: str, place: SourceLocation | None) -> None:
-        """Raise ``LaunchError`` where a value that is needed is unknown."""
-        origin = int(self._of(register).max(initial=0))
+    def _one(self, origin: Numbers, lanes: LaneFlags | None = None) -> Numbers:
+        """An origin for a whole wave: of an active lane, of ``lanes`` if they are given."""
+        if origin.any():
+            origin = np.where(self.active if lanes is None else lanes, origin, 0)
+        return origin.max(axis=1, keepdims=True)
+
+    def need(
+        self, register: Register | None, what: str, place: SourceLocation | None,
+        lanes: LaneFlags | None = None,
+    ) -> None:  # fmt: skip
+        """Raise ``LaunchError`` where a value that active lanes need, or ``lanes``, is unknown."""
+        origin = int(self._one(self._of(register), lanes).max(initial=0))
         if origin:
             text = self.origins.texts[origin]
             raise LaunchError(f"not executed: {what} depends on {text}", place)
 
     def unknown(self, step: Unknown) -> None:
         super().unknown(step)
-        self.local[step.result] = np.full(len(self.rows), self.origins.number(step.text))
+        self.local[step.result] = np.full((len(self.rows), 1), self.origins.number(step.text))
 
     def compute(self, step: Compute) -> None:
         super().compute(step)
@@ -1075,11 +1090,17 @@ class _RunOfOrigins(_Run):
 
     def cross_lane(self, step: CrossLane) -> None:
         super().cross_lane(step)
-        self.local[step.result] = self._of(*step.operands)
+        lanes = self.active
+        if step.lanes is not None:
+            lanes = lanes & (self.read(step.lanes) != 0)
+        self.local[step.result] = self._one(self._of(*step.operands, step.lanes), lanes)
 
     def merge(self, step: Merge) -> None:
         super().merge(step)
-        self.local[step.result] = self._of(step.lanes, step.new, step.old)
+        new, old = self._of(step.new), self._of(step.old)
+        if (new != old).any():
+            new = np.where(self.read(step.lanes) != 0, new, old)
+        self.local[step.result] = np.maximum(self._of(step.lanes), new)
 
     def special(self, step: Special) -> None:
         super().special(step)
@@ -1091,6 +1112,8 @@ class _RunOfOrigins(_Run):
         data = self._of(*step.data)
         if step.result is not None:
             found = self.origins.loaded(bytes, at, active, instruction.width)
+            if step.result in self.execution.program.scalars:
+                found = self._one(found)
             self.local[step.result] = found
             data = np.maximum(data, found)
         if instruction.kind is not MemoryAccessKind.LOAD:

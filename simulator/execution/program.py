@@ -127,13 +127,15 @@ class CrossLane:
     """Lanes of a wave together.
 
     ``compute`` takes which lanes are active and then the operands, all of shape (waves, lanes), and
-    gives the result's value in that shape.
+    gives the result's value in that shape. ``lanes``: those of which the operands matter, None:
+    all.
     """
 
     result: Register
     operands: tuple[Register, ...]
     compute: Callable[..., Values]
     text: str
+    lanes: Register | None = None
 
 
 @dataclass(frozen=True, slots=True)

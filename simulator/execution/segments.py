@@ -215,8 +215,10 @@ def _spins(
 def reads_of(step: Step) -> tuple[Register, ...]:
     """The registers that a step reads."""
     match step:
-        case Compute(_, operands) | CrossLane(_, operands):
+        case Compute(_, operands):
             return operands
+        case CrossLane(_, operands):
+            return operands if step.lanes is None else (*operands, step.lanes)
         case Merge(_, lanes, new, old):
             return (lanes, new, old)
         case MemoryStep():

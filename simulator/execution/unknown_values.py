@@ -1,4 +1,4 @@
-"""The origins of unknown values, wave by wave: of registers, and of the bytes of memory."""
+"""The origins of unknown values, lane by lane: of registers, and of the bytes of memory."""
 
 from dataclasses import dataclass, field
 
@@ -13,10 +13,11 @@ from fencewright.simulator.execution.program import Register
 class Origins:
     """The origins of unknown values, by numbers; 0: the value is known.
 
-    ``texts``: what each number stands for. Memory without an unknown value costs nothing.
+    ``shape``: waves and lanes; one column stands for all lanes. ``texts``: what each number stands
+    for. Memory without an unknown value costs nothing.
     """
 
-    waves: int
+    shape: tuple[int, int]
     texts: list[str] = field(default_factory=lambda: [""])
     _numbers: dict[str, int] = field(default_factory=dict[str, int])
     _registers: dict[Register, Numbers] = field(default_factory=dict[Register, Numbers])
@@ -33,21 +34,17 @@ class Origins:
     def of(self, register: Register, rows: Numbers) -> Numbers:
         """The origins of a register's value in some waves."""
         known = self._registers.get(register)
-        return np.zeros(len(rows), dtype=np.int64) if known is None else known[rows]
+        return np.zeros((len(rows), 1), dtype=np.int64) if known is None else known[rows]
 
-    def set(
-        self, register: Register, rows: Numbers, origin: Numbers, some: LaneFlags, partly: LaneFlags
-    ) -> None:
-        """A register is written in ``some`` of the waves, in those of ``partly`` not by all
-        lanes."""
+    def set(self, register: Register, rows: Numbers, origin: Numbers, lanes: LaneFlags) -> None:
+        """A register is written in some lanes; one column: it has one value for all lanes."""
         known = self._registers.get(register)
         if known is None:
             if not origin.any():
                 return
-            known = self._registers[register] = np.zeros(self.waves, dtype=np.int64)
-        before = known[rows]
-        after = np.where(partly, np.maximum(before, origin), origin)
-        known[rows] = np.where(some, after, before)
+            shape = (self.shape[0], lanes.shape[1])
+            known = self._registers[register] = np.zeros(shape, dtype=np.int64)
+        known[rows] = np.where(lanes, origin, known[rows])
 
     # Memory
 
@@ -55,12 +52,11 @@ class Origins:
         return next((origins for known, origins in self._memories if known is bytes), None)
 
     def loaded(self, bytes: Bytes, at: Numbers, active: LaneFlags, width: int) -> Numbers:
-        """The origins of the values that waves load."""
+        """The origins of the values that lanes load."""
         known = self._memory(bytes)
         if known is None:
-            return np.zeros(len(at), dtype=np.int64)
-        each = np.max([known[at + n] for n in range(width)], axis=0)
-        return np.where(active, each, 0).max(axis=1)
+            return np.zeros((len(at), 1), dtype=np.int64)
+        return np.where(active, np.max([known[at + n] for n in range(width)], axis=0), 0)
 
     def stored(
         self, bytes: Bytes, at: Numbers, active: LaneFlags, width: int, origin: Numbers
@@ -72,7 +68,7 @@ class Origins:
                 return
             known = np.zeros(len(bytes), dtype=np.int64)
             self._memories.append((bytes, known))
-        values = np.broadcast_to(origin[:, None], at.shape)[active]
+        values = np.broadcast_to(origin, at.shape)[active]
         for n in range(width):
             known[at[active] + n] = values
 

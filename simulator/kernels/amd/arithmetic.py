@@ -416,7 +416,9 @@ class Arithmetic(Operands):
     ) -> Register:
         active = self.state.active()
         seen = () if active is None else (active,)
-        return self.state.across(function, (*operands, *seen), name, is_scalar=is_scalar)
+        return self.state.across(
+            function, (*operands, *seen), name, is_scalar=is_scalar, lanes=active
+        )
 
     def read_lane(self, step: CodeStep, name: str) -> None:
         """``v_readlane_b32`` and ``v_readfirstlane_b32``."""

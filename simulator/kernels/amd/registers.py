@@ -108,10 +108,11 @@ class Registers:
         text: str,
         *,
         is_scalar: bool = True,
+        lanes: Register | None = None,
     ) -> Register:
-        """A value of operands of all active lanes."""
+        """A value of operands of all active lanes, of which those of ``lanes`` matter."""
         result = self.new(is_scalar=is_scalar)
-        self.steps.append(CrossLane(result, tuple(operands), function, text))
+        self.steps.append(CrossLane(result, tuple(operands), function, text, lanes))
         return result
 
     def constant(self, value: int, bits: int) -> Register:
@@ -242,7 +243,7 @@ class Registers:
     def bits_of(self, lanes: Register, text: str) -> Register:
         """A predicate as a lane mask, with the bits of the lanes that EXEC has."""
         whole = self.read(self.exec)
-        found = self.across(_bits, (lanes,), text)
+        found = self.across(_bits, (lanes,), text, lanes=self.active())
         if whole != self._full:
             found = self.compute(np.bitwise_and, (found, whole), text)
         # In the lanes that are active now the predicate is the mask, as long as those are.
