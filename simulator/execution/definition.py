@@ -290,7 +290,8 @@ class _Wave:
             for each, axis in zip(found, "XYZ", strict=True)
         }
         known |= {"LANE": lane, "ACTIVE": sum(1 << each for each in lanes)}
-        known |= {"ARGUMENTS": self.all.initial.arguments, "CLOCK": self._tick()}
+        memory = self.all.initial
+        known |= {"ARGUMENTS": memory.arguments, "PACKET": memory.packet, "CLOCK": self._tick()}
         return known[value.name]
 
 

@@ -1209,5 +1209,6 @@ _SPECIAL: dict[LaneValue, Callable[[_Run], NDArray[np.int64]]] = {
     LaneValue.LANE: _lane,
     LaneValue.ACTIVE: _active,
     LaneValue.ARGUMENTS: lambda run: np.array(run.execution.memory.arguments),
+    LaneValue.PACKET: lambda run: np.array(run.execution.memory.packet),
     LaneValue.CLOCK: lambda run: np.array(_TICKS * run.execution.runs),
 }

@@ -181,6 +181,12 @@ class Memory:
     values: tuple[int, ...]
     arguments: int
 
+    @property
+    def packet(self) -> int:
+        """The address of the packet that has started the launch: it ends the arguments (CDNA)."""
+        found = next(each for each in self.buffers if each.address == self.arguments)
+        return found.address + found.size - _PACKET.size
+
     def copy(self) -> "Memory":
         """The same bytes in an array of their own, which takes no room for zeros."""
         found = np.zeros(len(self.bytes), dtype=np.uint8)
@@ -412,7 +418,18 @@ def _segment(program: LaneProgram, values: Sequence[int], launch: Launch) -> byt
         found[each.offset : each.offset + max(each.bits // 8, 1)] = value.to_bytes(
             max(each.bits // 8, 1), "little"
         )
-    return bytes(found)
+    return bytes(found) + _packet(launch)
+
+
+_PACKET = struct.Struct("<2x5H3I40x")
+"""The dimensions, the sizes of a work-group and of all work-items of a packet. Source: HSA Platform
+System Architecture 2.9.6, kernel dispatch packet."""
+
+
+def _packet(launch: Launch) -> bytes:
+    items = [groups * size for groups, size in zip(launch.grid, launch.block, strict=True)]
+    dimensions = max((n for n, each in enumerate(items, 1) if each > 1), default=1)
+    return _PACKET.pack(dimensions, *launch.block, 0, *(each & 0xFFFFFFFF for each in items))
 
 
 _BLOCK = (LaneValue.BLOCK_X, LaneValue.BLOCK_Y, LaneValue.BLOCK_Z)

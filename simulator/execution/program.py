@@ -172,6 +172,8 @@ class LaneValue(FastStrEnum):
     """A mask with a bit for each lane of the wave that is active."""
     ARGUMENTS = "address of the arguments"
     """The address of the kernel's arguments in memory (CDNA)."""
+    PACKET = "address of the dispatch packet"
+    """The address of the packet that has started the launch (CDNA)."""
     CLOCK = "clock"
     """A number that grows while the launch runs."""
 

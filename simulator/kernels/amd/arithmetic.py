@@ -232,10 +232,10 @@ class Arithmetic(Operands):
             signs = chosen["neg_hi" if half else "neg_lo"]
             if name == "v_pk_mov_b32":
                 # The halves come from one source each.
-                taken = [self._half(sources[half], chosen["op_sel"][half], 32, False)]
+                taken = [self._half(row, sources[half], chosen["op_sel"][half], 32, False)]
             else:
                 taken = [
-                    self._half(source, place, bits, row.is_float and bool(sign))
+                    self._half(row, source, place, bits, row.is_float and bool(sign))
                     for source, place, sign, bits in zip(
                         sources, places, signs, row.sources, strict=True
                     )
@@ -251,14 +251,22 @@ class Arithmetic(Operands):
         for word, value in zip(names, halves, strict=True):
             self.state.write((word,), value)
 
-    def _half(self, source: Operand, place: int, bits: int, is_negated: bool) -> Register:
-        """A half of a source: a word of a pair, or 16 bits of a word."""
+    def _half(
+        self, row: Row, source: Operand, place: int, bits: int, is_negated: bool
+    ) -> Register:
+        """A half of a source: a word of a pair, or 16 bits of a word.
+
+        A floating-point constant is of half precision, but in integer instructions of single.
+        Source: LLVM 22, AMDGPUBaseInfo, getInlineEncodingV2I16.
+        """
         if bits == 32:
             if isinstance(source, Registers):
                 source = Registers(source.names[place : place + 1])
             value = self.operand(source, 32, is_float=True)
         elif isinstance(source, str):
-            value = self.operand(source if not place else 0, 16, is_float=True)
+            size = 16 if row.is_float else 32
+            value = self.operand(source, size, is_float=True)
+            value = self.state.compute(partial(_shifted, 16 * place), (value,), "half")
         else:
             halves = Modifiers(halves=(place,))
             value = self.source(source, 16, True, halves, 0)
@@ -626,6 +634,10 @@ _WITH_HIDDEN_STATE = (
 
 _INDEXING = frozenset({"s_set_gpr_idx_on", "s_set_gpr_idx_off"})
 _CHOSEN = re.compile(r"gpr_idx\((SRC0|DST|SRC0,DST)\)")
+
+
+def _shifted(by: int, value: np.ndarray) -> np.ndarray:
+    return low(value >> np.uint64(by), 16)
 
 
 def _low_byte(index: np.ndarray) -> np.ndarray:

@@ -97,6 +97,9 @@ _THREADS = (LaneValue.THREAD_X, LaneValue.THREAD_Y, LaneValue.THREAD_Z)
 _WITHOUT_VALUE = frozenset({"private_segment_buffer", "flat_scratch_init", "private_segment_size"})
 """The registers that find private memory, which each lane has for itself here."""
 
+_POINTERS: Mapping[str, LaneValue] = MappingProxyType(
+    {"kernarg_segment_ptr": LaneValue.ARGUMENTS, "dispatch_ptr": LaneValue.PACKET}
+)
 _HIDDEN: Mapping[str, LaneValue] = {
     f"hidden_{name}_{axis}": LaneValue[f"{value}_{axis.upper()}"]
     for name, value in (("block_count", "GRID"), ("group_size", "BLOCK"))
@@ -276,8 +279,8 @@ class _Reader:
                 continue
             registers = tuple([f"s{n}" for n in range(first, first + count)])
             first += count
-            if name == "kernarg_segment_ptr":
-                state.set(registers, state.special(LaneValue.ARGUMENTS, is_scalar=True))
+            if name in _POINTERS:
+                state.set(registers, state.special(_POINTERS[name], is_scalar=True))
             elif name not in _WITHOUT_VALUE:
                 for each in registers:
                     state.set((each,), state.unknown(f"the {name}"))
