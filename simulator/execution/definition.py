@@ -11,7 +11,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from fencewright.simulator.execution.launch import Launch, Memory
+from fencewright.simulator.execution.launch import Launch, LaunchError, Memory
 from fencewright.simulator.execution.program import (
     Argument,
     Compute,
@@ -32,6 +32,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    Stop,
     TensorStep,
     Unknown,
     Values,
@@ -173,7 +174,7 @@ class _Wave:
     def _step(
         self,
         lane: int,
-        step: Compute | Merge | Unknown | Special | Argument | MemoryStep | CopyStep,
+        step: Compute | Merge | Unknown | Special | Argument | MemoryStep | CopyStep | Stop,
         lanes: Lanes,
     ) -> None:
         own = self.registers[lane]
@@ -187,6 +188,8 @@ class _Wave:
             own[step.result] = step.of(self.all.initial.values)
         elif isinstance(step, Unknown):
             own[step.result] = np.array(0, dtype=np.uint64)
+        elif isinstance(step, Stop):
+            raise LaunchError(step.text, step.place)
         elif isinstance(step, CopyStep):
             self._copy(lane, step)
         else:

@@ -44,6 +44,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    Stop,
     TensorStep,
     Unknown,
     Values,
@@ -624,6 +625,9 @@ class _Run:
     def unknown(self, step: Unknown) -> None:
         self.values[step.result] = _NOTHING_KNOWN
 
+    def stop(self, step: Stop) -> None:
+        raise LaunchError(step.text, step.place)
+
     def compute(self, step: Compute) -> None:
         if step.operands or step.result not in self.execution.constant:
             self.values[step.result] = step.compute(*map(self.read, step.operands))
@@ -1142,6 +1146,7 @@ _STEPS: dict[type[Step], _Handler] = {
     CopyStep: _Run.copy,
     TensorStep: _Run.tensor,
     FenceStep: _Run.fence,
+    Stop: _Run.stop,
 }  # pyright: ignore[reportAssignmentType] -- each is called with a step of its own type
 _STEPS_OF_ORIGINS: dict[type[Step], _Handler] = _STEPS | {
     Compute: _RunOfOrigins.compute,

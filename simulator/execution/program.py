@@ -191,6 +191,14 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Stop:
+    """The end of the launch at an instruction that is not executed, for the reason ``text``."""
+
+    text: str
+    place: SourceLocation | None
+
+
+@dataclass(frozen=True, slots=True)
 class Special:
     """A lane's read of a property of its own."""
 
@@ -306,6 +314,7 @@ Step: TypeAlias = (
     | CopyStep
     | TensorStep
     | FenceStep
+    | Stop
 )
 
 

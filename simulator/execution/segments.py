@@ -31,6 +31,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    Stop,
     TensorStep,
     Unknown,
     jumps_of,
@@ -232,13 +233,13 @@ def reads_of(step: Step) -> tuple[Register, ...]:
             return (step.map, step.shared, *step.coordinates, *(step.offsets or ()), *more)
         case FenceStep():
             return tuple(each for each in (step.barrier, step.threads) if each is not None)
-        case Unknown() | Special() | Argument():
+        case Unknown() | Special() | Argument() | Stop():
             return ()
 
 
 def written_by(step: Step) -> Register | None:
     """The register that a step writes."""
-    return None if isinstance(step, CopyStep | FenceStep) else step.result
+    return None if isinstance(step, CopyStep | FenceStep | Stop) else step.result
 
 
 def moved_by(end: BlockEnd) -> tuple[Register, ...]:

@@ -330,7 +330,7 @@ def test_an_indexed_write_is_of_the_lanes_that_are_active() -> None:
 )
 def test_what_an_index_does_besides_is_refused(line: str, reason: str) -> None:
     with pytest.raises(LaunchError) as error:
-        program(f"{INDEXED}\ts_set_gpr_idx_on s2, gpr_idx(SRC0)\n\t{line}\n" + STORE)
+        run(program(f"{INDEXED}\ts_set_gpr_idx_on s2, gpr_idx(SRC0)\n\t{line}\n" + STORE))
     reason = reason or "its index is for other blocks too"
     assert f" is not executed: {reason}" in error.value.reason
 
@@ -352,7 +352,7 @@ def test_what_an_index_does_besides_is_refused(line: str, reason: str) -> None:
 )
 def test_what_is_not_executed_is_refused_at_its_line(line: str, reason: str) -> None:
     with pytest.raises(LaunchError) as error:
-        program(f"\ts_nop 0\n\t{line}\n" + STORE)
+        run(program(f"\ts_nop 0\n\t{line}\n" + STORE))
     assert error.value.reason.startswith(f"'{line}' is not executed: {reason}")
     assert error.value.place is not None
     assert (error.value.place.file, error.value.place.line) == ("k.s", 7)
@@ -366,14 +366,70 @@ def refused(known: LaneProgram) -> str:
 
 
 def test_a_register_that_hardware_sets_to_what_is_not_known() -> None:
-    known = program(
-        "\ts_load_dword s2, s[0:1], 0x4\n\tv_mov_b32_e32 v2, s2\n"
-        + STORE.replace("s[0:1]", "s[2:3]"),
-        more="\t\t.amdhsa_user_sgpr_dispatch_ptr 1\n",
-    )
+    known = _with_pointer("queue_ptr", 0x4)
     assert refused(known) == (
-        "not executed: 's_load_dword s2, s[0:1], 0x4' depends on the dispatch_ptr"
+        "not executed: 's_load_dword s8, s[0:1], 0x4' depends on the queue_ptr"
     )
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(0, 1 << 16), (4, 1 << 16 | 64), (12, 64)])
+def test_the_packet_of_the_launch(offset: int, expected: int) -> None:
+    memory, _ = run(_with_pointer("dispatch_ptr", offset))
+    assert memory.contents("out", np.uint32).tolist() == [expected] * 64
+
+
+def _with_pointer(name: str, offset: int) -> LaneProgram:
+    """A kernel that stores a word behind a pointer that hardware sets."""
+    load = f"\ts_load_dword s8, s[0:1], {offset:#x}\n\ts_waitcnt lgkmcnt(0)\n"
+    body = f"{load}\tv_mov_b32_e32 v2, s8\n{STORE.replace('s[0:1]', 's[2:3]')}"
+    return program(body, more=f"\t\t.amdhsa_user_sgpr_{name} 1\n")
+
+
+def test_a_constant_of_packed_integers_is_of_single_precision() -> None:
+    packed = "\tv_pk_sub_i16 v2, 0, {} op_sel_hi:[1,0]\n"
+    assert values("\tv_pk_sub_i16 v2, 0, 2.0 op_sel:[0,1] op_sel_hi:[1,0]\n") == [0xC000] * 64
+    assert values("\tv_pk_add_f16 v2, 0, 2.0 op_sel_hi:[1,0]\n") == [0x40004000] * 64
+    assert values(packed.format(3)) == [0xFFFDFFFD] * 64
+
+
+SIGNALS = """
+	v_lshlrev_b32_e32 v1, 2, v0
+	v_xor_b32_e32 v3, 0x80, v1
+	ds_store_b32 v1, v0
+	s_wait_dscnt 0x0
+	s_barrier_signal -1
+	v_mov_b32_e32 v4, 5
+	s_barrier_wait -1
+	ds_load_b32 v2, v3
+	s_wait_dscnt 0x0
+"""
+
+
+@pytest.mark.parametrize("chip", ["gfx1200", "gfx1250"])
+def test_a_barrier_in_two_parts(chip: str) -> None:
+    store = STORE.replace("s_load_dwordx2", "s_load_b64").replace("store_dword", "store_b32")
+    store = store.replace("s_waitcnt lgkmcnt(0)", "s_wait_kmcnt 0x0")
+    known = program(f"\tv_and_b32_e32 v0, 0x3ff, v0\n{SIGNALS}{store}", chip)
+    memory, _ = run(known)
+    assert memory.contents("out", np.uint32).tolist() == [n ^ 32 for n in LANES]
+    named = program(SIGNALS.replace("signal -1", "signal 2") + store, chip)
+    assert "only barriers of whole work-groups are executed" in refused(named)
+
+
+SCALED = """
+	v_and_b32_e32 v0, 0x3ff, v0
+	s_load_b64 s[4:5], s[0:1], 0x0
+	s_wait_kmcnt 0x0
+	s_add_nc_u64 s[6:7], s[4:5], 0xfc
+	v_sub_nc_u32_e32 v1, 0, v0
+	global_store_b32 v1, v0, s[6:7] scale_offset
+	s_endpgm
+"""
+
+
+def test_offsets_of_gfx1250_have_a_sign_and_a_scale() -> None:
+    memory, _ = run(program(SCALED, "gfx1250"))
+    assert memory.contents("out", np.uint32).tolist() == LANES[::-1]
 
 
 MFMA = "v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]"
@@ -452,7 +508,47 @@ def test_the_mode_of_denormals_is_that_of_the_kernel_at_the_end_of_a_block() -> 
     body = f"\tv_mov_b32_e32 v1, 1\n{off}\n\tv_mul_f32_e32 v2, 1.0, v1\n{on}\n"
     assert values(body) == [0] * 64
     with pytest.raises(LaunchError, match="the mode is not the kernel's any more"):
-        program(body.replace(on, "\ts_nop 0") + STORE)
+        values(body.replace(on, "\ts_nop 0"))
+
+
+def test_what_is_not_executed_may_be_where_no_wave_comes() -> None:
+    body = """
+	v_mov_b32_e32 v2, 9
+	v_cmp_gt_u32_e32 vcc, 0, v0
+	s_cbranch_vccz .LBB0_2
+	s_sendmsg sendmsg(MSG_INTERRUPT)
+	v_mov_b32_e32 v2, 1
+.LBB0_2:
+"""
+    assert values(body) == [9] * 64
+    with pytest.raises(LaunchError, match=r"MSG_INTERRUPT.*is not executed"):
+        values(body.replace("vccz", "vccnz"))
+
+
+def test_an_unknown_value_is_one_of_the_lanes_that_have_it() -> None:
+    body = f"""
+	v_mov_b32_e32 v2, 9
+	v_cmp_gt_u32_e32 vcc, 8, v0
+	s_and_saveexec_b64 s[2:3], vcc
+	{MFMA}
+	v_accvgpr_read_b32 v7, a0
+	s_xor_b64 exec, exec, s[2:3]
+	v_mov_b32_e32 v7, 4
+	v_cmp_eq_u32_e32 vcc, 4, v7
+	s_cbranch_vccz .LBB0_2
+	v_lshlrev_b32_e32 v2, 1, v7
+.LBB0_2:
+	s_mov_b64 exec, s[2:3]
+"""
+    assert values(body) == [9] * 8 + [8] * 56
+    whole = body.replace("exec, exec, s[2:3]", "exec, s[2:3], s[2:3]").replace("4, v7", "v7, v7")
+    assert values(whole) == [9] * 64
+    with pytest.raises(LaunchError, match="a branch depends on the result of 'v_mfma"):
+        values(
+            body.replace("	v_mov_b32_e32 v7, 4\n", "").replace(
+                "s_xor_b64 exec, exec,", "s_or_b64 exec, exec,"
+            )
+        )
 
 
 def test_denormals_by_the_descriptor() -> None:

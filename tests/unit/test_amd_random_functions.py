@@ -89,7 +89,9 @@ def compared(
         assert any(each.mnemonic in CALLS for each in found[f"f{n}"].instructions) == calls
         program = program_of(kernel)
         launch = Launch((1, 1, 1), (THREADS, 1, 1), (given, np.zeros_like(given), a, b, c))
-        memory = execute(program, launch, allocate(program, launch), lambda _: None, needs_results=True)
+        memory = execute(
+            program, launch, allocate(program, launch), lambda _: None, needs_results=True
+        )
         results = memory.contents("out", np.uint64)
         expected = np.zeros_like(given)
         function = getattr(library, f"f{n}")

@@ -102,7 +102,9 @@ def exact(bits: int, operation: Callable[..., Any]) -> Formula:
 
 
 NAN_RULES: dict[str, Callable[[int, int, int], bool]] = {
-    "": lambda a, b, n: is_signalling(a, n) or is_signalling(b, n) or (is_nan(a, n) and is_nan(b, n)),
+    "": lambda a, b, n: (
+        is_signalling(a, n) or is_signalling(b, n) or (is_nan(a, n) and is_nan(b, n))
+    ),
     "_num": lambda a, b, n: is_nan(a, n) and is_nan(b, n),
     "imum": lambda a, b, n: is_nan(a, n) or is_nan(b, n),
 }

@@ -251,9 +251,7 @@ class Arithmetic(Operands):
         for word, value in zip(names, halves, strict=True):
             self.state.write((word,), value)
 
-    def _half(
-        self, row: Row, source: Operand, place: int, bits: int, is_negated: bool
-    ) -> Register:
+    def _half(self, row: Row, source: Operand, place: int, bits: int, is_negated: bool) -> Register:
         """A half of a source: a word of a pair, or 16 bits of a word.
 
         A floating-point constant is of half precision, but in integer instructions of single.
@@ -569,7 +567,11 @@ _KEPT = 3
 ISA 4.3."""
 _AS_EXECUTED = frozenset(
     {("hwreg(HW_REG_WAVE_MODE, 25, 1)", 1)}
-    | {(f"hwreg(HW_REG_{prefix}MODE, {first}, 2)", 0) for prefix in ("", "WAVE_") for first in (0, 2)}
+    | {
+        (f"hwreg(HW_REG_{prefix}MODE, {first}, 2)", 0)
+        for prefix in ("", "WAVE_")
+        for first in (0, 2)
+    }
 )
 """The parts of the mode, and their values, with which rows compute: numbers are rounded to the
 nearest. Bit 25 is set in every kernel of gfx1250. Source: MI300 ISA 4.3; LLVM 22."""

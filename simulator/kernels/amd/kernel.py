@@ -31,9 +31,7 @@ from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import (
-    CopyStep,
     EndLane,
-    FenceStep,
     Jump,
     KernelParameter,
     KernelResources,
@@ -44,6 +42,7 @@ from fencewright.simulator.execution.program import (
     MemoryStep,
     Register,
     Step,
+    Stop,
     Values,
 )
 from fencewright.simulator.execution.segments import reads_of, written_by
@@ -74,7 +73,9 @@ def program_of(
     place_of: Places | None = None,
     variables: Mapping[str, Variable] = MappingProxyType({}),
 ) -> LaneProgram:
-    """The kernel ``function``. Raises ``LaunchError`` at what is not executed.
+    """The kernel ``function``, which stops at what is not executed.
+
+    Raises ``LaunchError`` for a chip whose code is not executed.
 
     ``l2_per_agent``: what caches do with an access depends on it; where it is None, the chip's.
     ``place_of``: where an instruction comes from, None: from nothing; without it, its line.
@@ -154,7 +155,7 @@ class _Reader:
         self.translator = Translator(context, self.state)
 
     def read(self) -> LaneProgram:
-        """The whole kernel. Raises ``LaunchError``."""
+        """The whole kernel."""
         numbers = {block: n for n, block in enumerate(self.reached)}
         blocks: list[LaneBlock] = []
         for block in self.reached:
@@ -178,9 +179,13 @@ class _Reader:
             variables=self.translator.context.symbols.variables,
         )
 
-    def _refused(self, instruction: AssemblyInstruction, reason: str) -> LaunchError:
-        place = self.place_of(instruction)
-        return LaunchError(f"'{instruction.text}' is not executed: {reason}", place)
+    def _stopped(self, instruction: AssemblyInstruction, reason: str) -> LaneBlock:
+        """The block up to an instruction that is not executed."""
+        text = f"'{instruction.text}' is not executed: {reason}"
+        stop = Stop(text, self.place_of(instruction))
+        self.translator.index = None
+        self.translator.context.keeps_denormals = self.keeps_denormals
+        return LaneBlock((*self.state.steps, stop), EndLane())
 
     # The function
 
@@ -323,24 +328,26 @@ class _Reader:
             try:
                 self.translator.translate(step)
             except NotExecutedError as problem:
-                raise self._refused(step.instruction, str(problem)) from problem
-            except ValueError as problem:
-                raise self._refused(
-                    step.instruction, "its operands are not known here"
-                ) from problem
-        if self.translator.index is not None:
-            raise self._refused(block.steps[-1].instruction, "its index is for other blocks too")
-        if block.steps and self.translator.context.keeps_denormals != self.keeps_denormals:
+                return self._stopped(step.instruction, str(problem))
+            except ValueError:
+                return self._stopped(step.instruction, "its operands are not known here")
+        translator = self.translator
+        if block.steps and translator.index is not None:
+            reason = "its index is for other blocks too"
+            return self._stopped(block.steps[-1].instruction, reason)
+        if block.steps and translator.context.keeps_denormals != self.keeps_denormals:
             # Blocks are read in the kernel's own mode, whatever comes before them.
-            raise self._refused(
-                block.steps[-1].instruction, "the mode is not the kernel's any more"
-            )
-        end = self._end(block, last, numbers)
-        return LaneBlock(tuple(self.state.steps), end)
+            reason = "the mode is not the kernel's any more"
+            return self._stopped(block.steps[-1].instruction, reason)
+        if (end := self._end(block, last, numbers)) is not None:
+            return LaneBlock(tuple(self.state.steps), end)
+        assert last is not None
+        return self._stopped(last.instruction, "where it goes to is not known")
 
     def _end(
         self, block: Block, last: CodeStep | None, numbers: Mapping[int, int]
-    ) -> Jump | LaneBranch | EndLane:
+    ) -> Jump | LaneBranch | EndLane | None:
+        """The end of a block; None: not known."""
         kind = Kind.JUMP if last is None else last.effects.kind
         if last is not None and kind is Kind.END and last.instruction.mnemonic == "s_endpgm":
             return EndLane()
@@ -357,8 +364,7 @@ class _Reader:
                 condition = self.state.compute(taken, (value,), last.instruction.mnemonic)
                 yes, no = targets
                 return LaneBranch(condition, yes, no, self.place_of(last.instruction))
-        assert last is not None
-        raise self._refused(last.instruction, "where it goes to is not known")
+        return None
 
     def _moves(self, target: int) -> tuple[tuple[Register, Register], ...]:
         return self.state.moves(self.live[target])
@@ -449,7 +455,7 @@ def _without_unused(blocks: Sequence[LaneBlock]) -> tuple[LaneBlock, ...]:
     for block in blocks:
         for step in block.steps:
             result = written_by(step)
-            if isinstance(step, MemoryStep | CopyStep | FenceStep) or result is None:
+            if isinstance(step, MemoryStep) or result is None:
                 roots.update(reads_of(step))
             else:
                 sources.setdefault(result, set()).update(reads_of(step))
@@ -460,7 +466,8 @@ def _without_unused(blocks: Sequence[LaneBlock]) -> tuple[LaneBlock, ...]:
     used = frozenset(postorder(roots, lambda register: sources.get(register, ())))
 
     def kept(step: Step) -> bool:
-        return isinstance(step, MemoryStep | CopyStep | FenceStep) or written_by(step) in used
+        result = written_by(step)
+        return isinstance(step, MemoryStep) or result is None or result in used
 
     return tuple(
         [LaneBlock(tuple(filter(kept, each.steps)), _end_with(each.end, used)) for each in blocks]

@@ -279,7 +279,6 @@ class Accesses(Operands):
         )
         return _Place(own, begin, inside)
 
-
     def _scaled(self, offset: Register, scale: int, is_signed: bool) -> Register:
         """An offset of 32 bits in bytes."""
         if scale == 1 and not is_signed:

@@ -138,9 +138,7 @@ class Operands:
         active = self.state.active()
         seen = () if active is None else (active,)
         move = partial(taken, modifiers.dpp)
-        return self.state.across(
-            move, (value, *seen), "source lane", is_scalar=False, lanes=active
-        )
+        return self.state.across(move, (value, *seen), "source lane", is_scalar=False, lanes=active)
 
     def _part(
         self, value: Register, bits: int, modifiers: Modifiers, place: int, text: str
