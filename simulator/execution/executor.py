@@ -667,7 +667,7 @@ class _Run:
         if tells and not compares:
             self._tell(step.instruction, addresses, active, is_further=step.is_further)
         width = instruction.width
-        unit = byte_access.unit_of(width, self._alignment(width))
+        unit = self._unit(instruction, located.at, active)
         self.accessed(step, located.at, located.bytes, active)
         if self.execution.not_given is not None and instruction.space in _OUTSIDE:
             self._follow(step, instruction, located, self.execution.not_given, addresses, active)
@@ -918,10 +918,26 @@ class _Run:
         assert isinstance(instruction, MemoryInstruction)
         return instruction
 
-    def _alignment(self, width: int) -> int:
-        """PTX: natural; CDNA: words of 4 bytes. Source: PTX ISA, 6.4.1; LLVM,
-        unaligned-access-mode."""
-        return width if is_ptx(self.execution.program.target) else min(width, 4)
+    def _alignment(self, instruction: MemoryInstruction) -> int:
+        """The alignment that an access needs: on CDNA only a scalar load and an atomic.
+
+        Source: PTX ISA, 6.4.1; MI300 ISA 8.2.1 and 9.3; LLVM, unaligned-access-mode.
+        """
+        width, kind = instruction.width, instruction.kind
+        if is_ptx(self.execution.program.target):
+            return width
+        if instruction.space is MemorySpace.SCALAR:
+            return min(width, 4)
+        return 1 if kind in (MemoryAccessKind.LOAD, MemoryAccessKind.STORE) else width
+
+    def _unit(self, instruction: MemoryInstruction, at: Numbers, active: LaneFlags) -> int:
+        """The bytes that are read or written at once."""
+        width, alignment = instruction.width, self._alignment(instruction)
+        if alignment == 1 and width > 1:
+            alignment = least = min(width & -width, 4)
+            if (at[active] & (least - 1)).any():
+                alignment = 1
+        return byte_access.unit_of(width, alignment)
 
     def _locate(
         self,
@@ -948,7 +964,7 @@ class _Run:
             describe = execution.private.describe
         if found.wrong is not None:
             raise self._refused(instruction, addresses, width, found.wrong, describe)
-        alignment = self._alignment(instruction.width)
+        alignment = self._alignment(instruction)
         if alignment > 1:
             unaligned = active & (addresses & (alignment - 1) != 0)
             if unaligned.any():

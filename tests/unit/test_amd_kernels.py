@@ -557,3 +557,31 @@ def test_denormals_by_the_descriptor() -> None:
     assert values(body) == [1] * 64
     memory, _ = run(program(body + STORE, more=flushed))
     assert not memory.contents("out", np.uint32).any()
+
+
+def test_loads_and_stores_need_no_alignment_and_atomics_do() -> None:
+    body = """
+	v_lshlrev_b32_e32 v6, 1, v0
+	s_load_dwordx2 s[4:5], s[0:1], 0x0
+	s_waitcnt lgkmcnt(0)
+	v_mul_u32_u24_e32 v1, 5, v0
+	v_mov_b32_e32 v3, 0x1020304
+	global_store_dword v1, v3, s[4:5] offset:1
+	ds_write_b32 v1, v3 offset:3
+	ds_read_b32 v2, v1 offset:3
+	s_waitcnt vmcnt(0) lgkmcnt(0)
+	global_load_dword v4, v1, s[4:5] offset:1
+	s_waitcnt vmcnt(0)
+	v_cmp_eq_u32_e32 vcc, v4, v2
+	v_cndmask_b32_e32 v2, 0, v2, vcc
+	s_mov_b32 s6, 0x400
+	v_mul_u32_u24_e32 v1, 5, v0
+	global_store_dword v1, v2, s[4:5] offset:513
+	s_endpgm
+"""
+    memory, _ = run(program(body), [np.zeros(1024, np.uint8), 0])
+    stored = memory.contents("out")[513 : 513 + 5 * 64].reshape(64, 5)[:, :4]
+    assert stored.tolist() == [[4, 3, 2, 1]] * 64
+    atomic = body.replace("global_store_dword v1, v3,", "global_atomic_add v1, v3,")
+    with pytest.raises(LaunchError, match="is not aligned to 4 bytes"):
+        run(program(atomic), [np.zeros(1024, np.uint8), 0])
