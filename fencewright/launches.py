@@ -142,6 +142,8 @@ def execute(
     if is_amd_assembly("", text):
         return _execute_amd(text, kernel, grid, block, args, shared, cluster)
     module, launch, given = _asked(text, kernel, grid, block, args, shared, cluster)
+    if (found := _by_waves(module, launch, given)) is not None:
+        return Arguments(map(_after, args, found))
     run = run_launch(module, launch, given=given)
     if problem := problem_of(run) or hang_text(run.program.sites, run.outcome):
         raise ExecutionError(problem)
@@ -156,10 +158,30 @@ def execute(
         if isinstance(same := launch.arguments[number], Same):
             results.append(results[same.argument])
             continue
-        result = argument.copy(order="C")
-        memoryview(result).cast("B")[:] = allocation.data[: allocation.size]
-        results.append(result)
+        results.append(_after(argument, allocation.data[: allocation.size]))
     return Arguments(results)
+
+
+def _by_waves(
+    module: Module, launch: Launch, given: dict[int, bytes]
+) -> tuple[bytes | None, ...] | None:
+    """The arrays after a launch of whole waves; None where threads execute it."""
+    try:
+        from fencewright.simulator.race.waves.launch import executed
+    except ModuleNotFoundError as problem:
+        if problem.name != "numpy":
+            raise
+        return None
+    return executed(module, launch, given)
+
+
+def _after(argument: Any, data: bytes | bytearray | None) -> Any:
+    """An argument after a launch, anew where it is an array with these bytes."""
+    if data is None:
+        return argument
+    result = argument.copy(order="C")
+    memoryview(result).cast("B")[:] = data
+    return result
 
 
 def _named(kernel: str | None, kernels: Collection[str]) -> str:
@@ -206,12 +228,9 @@ def _execute_amd(
         raise ExecutionError(str(problem)) from problem
     results: list[Any] = []
     for parameter, argument in zip(program.given, args, strict=True):
-        if not _is_array(argument) or argument.shape == ():
-            results.append(argument)
-            continue
-        result = argument.copy(order="C")
-        memoryview(result).cast("B")[:] = found.contents(parameter.name).tobytes()
-        results.append(result)
+        is_array = _is_array(argument) and argument.shape != ()
+        data = found.contents(parameter.name).tobytes() if is_array else None
+        results.append(_after(argument, data))
     return Arguments(results)
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import first_of
 
 from fencewright import gpu
 from fencewright.gpu import GpuError
 from fencewright.lowering.ptx.code.text import read_ptx
-from fencewright.simulator.threads.launch import Module, parse_launch, read_module
+from fencewright.simulator.race.waves import launch as waves_launch
+from fencewright.simulator.threads.launch import Module, execute, parse_launch, read_module
 from fencewright.tools.dev.campaigns import executed_kernels
 from fencewright.tools.dev.campaigns.executed_kernels import (
     PLAN,
@@ -26,6 +28,8 @@ from fencewright.tools.dev.campaigns.executed_kernels import (
     planned,
 )
 
+BY_WAVES = {"ordinary": 26, "cub_block": 5}
+"""So many of their kernels are executed by whole waves."""
 TEXT = """
 .version 8.0
 .target sm_90
@@ -66,6 +70,29 @@ def test_both_executors_compute_the_same(name: str, tmp_path: Path) -> None:
         assert plan["problem"] == ""
         after = [executed_kernels.unpacked(each["after"]) for each in plan["buffers"]]
         assert by_waves(text, plan["kernel"], parse_launch(line), after)["equal"], line
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc of CUDA")
+@pytest.mark.parametrize("name", first_of(BY_WAVES))
+def test_whole_waves_leave_what_threads_do(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waves_launch, "_LEAST_THREADS", 1)
+    source = SOURCES / f"{name}.cu"
+    text = compiled(source, tmp_path / "kernels.ptx")
+    module, count = module_of(text), 0
+    for line in launches_of(source.read_text()):
+        launch = parse_launch(line)
+        found = waves_launch.executed(module, launch, {})
+        if found is None:
+            continue
+        count += 1
+        run = execute(module, launch)
+        expected = tuple(
+            None if each is None else bytes(each.data[: each.size]) for each in run.arguments
+        )
+        assert found == expected, line
+    assert count >= BY_WAVES[name]
 
 
 def test_a_plan_has_what_is_before_and_after() -> None:

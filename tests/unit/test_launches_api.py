@@ -9,6 +9,7 @@ from test_amd_kernels import STORE, TAIL
 from test_launches import HEAD
 
 import fencewright
+from fencewright import launches
 from fencewright.launches import ExecutionError
 from fencewright.simulator.race.rules import Fault
 from fencewright.simulator.race.verdict import Judgement
@@ -35,6 +36,39 @@ def test_arrays_come_back_and_arguments_stay() -> None:
     assert result[0].shape == (8, 8)
     assert not y.any()
     assert result[2:] == (0.5, 60)
+
+
+def test_large_launches_are_executed_by_waves(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.arange(4096, dtype=np.float32)
+    monkeypatch.setattr(launches, "run_launch", _no_threads)
+    _, y, *_ = fencewright.execute(SCALE, grid=128, block=32, args=(x, np.zeros_like(x), 3.0, 4000))
+    assert (y == np.where(x < 4000, 3 * x, 0)).all()
+
+
+def _no_threads(*given: object, **others: object) -> None:
+    raise AssertionError("threads execute it one by one")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("mul.f32 %f3, %f2, %f1", "mov.u32 %r5, %clock; cvt.rn.f32.u32 %f3, %r5"),
+     ("st.global.f32", "st.release.gpu.global.f32")],
+)  # fmt: skip
+def test_others_are_executed_thread_by_thread(
+    monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    x = np.arange(4096, dtype=np.float32)
+    monkeypatch.setattr(launches, "run_launch", _no_threads)
+    with pytest.raises(AssertionError, match="one by one"):
+        fencewright.execute(
+            SCALE.replace(old, new), grid=128, block=32, args=(x, x.copy(), 3.0, 4000)
+        )
+
+
+def test_a_fault_of_a_large_launch_is_that_of_threads() -> None:
+    x = np.arange(4000, dtype=np.float32)
+    with pytest.raises(ExecutionError, match=r"out of bounds: 4 bytes at 0x7f\w+, byte 16000 of x"):
+        fencewright.execute(SCALE, grid=128, block=32, args=(x, x.copy(), 3.0, 4096))
 
 
 def test_an_array_given_twice_is_one() -> None:

@@ -22,6 +22,7 @@ from fencewright.simulator.race.verdict import (
     judge_by_thread,
     judge_by_waves,
 )
+from fencewright.simulator.race.waves import launch as waves_launch
 from fencewright.simulator.race.waves import observer, verdict
 from fencewright.simulator.threads.launch import Launch, Module, parse_launch, read_module
 
@@ -327,6 +328,7 @@ def test_large_launches_are_judged_by_waves(monkeypatch: pytest.MonkeyPatch) -> 
 def test_threads_judge_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     module, launch = _module(_BAR), parse_launch("k<<<2, 64>>>(u32[256], u32[8])")
     assert judge_by_waves(module, launch) == judge_by_thread(module, launch)
-    monkeypatch.delitem(sys.modules, verdict.__name__)
+    for each in (verdict, waves_launch):
+        monkeypatch.delitem(sys.modules, each.__name__)
     monkeypatch.setitem(sys.modules, "numpy", None)
     assert judge_by_waves(module, launch) is None

@@ -6,59 +6,31 @@ the orders executed here show as much as those of ``simulator.threads``. Every o
 every launch in which something may be wrong, is left to these.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-
-import numpy as np
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.ptx.code.statements import Statement
-from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.executor import execute
-from fencewright.simulator.execution.lanes import LaneFlags
 from fencewright.simulator.execution.program import (
-    CrossLane,
-    LaneBlock,
     LaneProgram,
     MemoryInstruction,
     MemorySpace,
-    Values,
 )
-from fencewright.simulator.execution.program import Step as LaneStep
-from fencewright.simulator.kernels.ptx.kernel import program_of
 from fencewright.simulator.race.schedules import ORDERS
 from fencewright.simulator.race.verdict import is_access
+from fencewright.simulator.race.waves.launch import is_plain, waves_of
 from fencewright.simulator.race.waves.observer import NotShown, Step, WaveObserver
-from fencewright.simulator.semantics.formulas import FOLDS, formula_of
-from fencewright.simulator.semantics.operands import literal
-from fencewright.simulator.threads.compile import Layout, site_of
+from fencewright.simulator.threads.compile import site_of
 from fencewright.simulator.threads.launch import (
     Launch,
     Module,
-    Same,
-    Struct,
-    Tensor,
-    given_arguments,
     settled,
 )
-from fencewright.simulator.threads.memory import Memory
 from fencewright.simulator.threads.observer import Site
 
 MOST_INSTRUCTIONS = 100_000
 """Instructions that one wave executes at most."""
-WAVES_AT_ONCE, MOST_MEMORY = 1024, 1 << 26
-"""Waves that run together, and the bytes of shared and local memory that those may have."""
-_WHOLE_WARP = 0xFFFFFFFF
-_SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.PRIVATE)
-_OF_OTHERS = ("%clock", "%globaltimer", "%envreg")
-"""Special registers whose values depend on more than the thread."""
-_MEETINGS = frozenset({"bar sync", "barrier sync", "bar warp sync"})
-_LANES = frozenset({"shfl", "vote", "match", "redux", "elect"})
-_COMMUTE = FOLDS - {"exch"}
-_EVERYWHERE = (Scope.AGENT, Scope.SYSTEM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,34 +57,23 @@ def shown(module: Module, launch: Launch, given: Mapping[int, bytes]) -> Shown |
 def _shown(module: Module, launch: Launch, given: Mapping[int, bytes]) -> Shown:
     kernel, launch = settled(module, launch)
     assert launch.block is not None
-    if launch.cluster != (1, 1, 1):
-        raise NotShown("clusters")
-    if any(isinstance(each, Same | Struct | Tensor) for each in launch.arguments):
-        raise NotShown("arguments that share memory")
     sites = tuple(
         site_of(each, number, kernel, module.ptx.files)
         for number, each in enumerate(kernel.instructions)
     )
     _check(sites)
-    program = _program(module, kernel)
+    waves = waves_of(module, kernel, launch, given)
+    program, asked, memory = waves.program, waves.launch, waves.memory
+    variables = module.ptx.variables
+    if any(variables[each.name].space == "const" for each in program.variables):
+        raise NotShown("constant memory, whose reads are not counted")
     steps = _steps(program, sites)
-    values = (
-        int.from_bytes(value, "little")
-        if array is None
-        else np.frombuffer(array.data, dtype=np.uint8)[: array.size]
-        for array, value in given_arguments(kernel, launch, Memory(), given)
-    )
-    asked = execution.Launch(launch.grid, launch.block, tuple(values), shared=launch.shared)
-    memory = execution.allocate(program, asked)
-    shared = program.resources.shared_bytes + launch.shared
-    room = max(shared + asked.threads * program.resources.private_bytes, 1)
     found = Shown(sites, set(), 0)
     for order in ORDERS:
-        observer = WaveObserver(steps, memory, asked.groups, asked.threads, shared)
+        observer = WaveObserver(steps, memory, asked.groups, asked.threads, waves.shared)
         execute(
             program, asked, memory, observer, limit=MOST_INSTRUCTIONS,
-            resident=max(min(WAVES_AT_ONCE // observer.waves, MOST_MEMORY // room), 1),
-            is_reverse=order.is_reverse,
+            resident=waves.resident, is_reverse=order.is_reverse,
         )  # fmt: skip
         executed = found.executed | observer.executed
         found = Shown(sites, executed, found.checked + observer.accesses)
@@ -129,88 +90,14 @@ def _check(sites: tuple[Site, ...]) -> None:
     """Refuse a kernel with an instruction of another kind. Raises ``NotShown``."""
     statements = [each.instruction.statement for each in sites]
     for each in statements:
-        if not _is_plain(each):
+        if not is_plain(each):
             raise NotShown(f"{each.opcode.name} is of another kind")
     atomics = [each.opcode for each in statements if each.kind is Kind.RMW]
     if len({(each.update, each.type) for each in atomics}) > 1:
         raise NotShown("atomics that may not commute")
 
 
-def _is_plain(statement: Statement) -> bool:
-    opcode, operands = statement.opcode, statement.operands
-    if any(each.startswith(_OF_OTHERS) for each in operands):
-        return False
-    match opcode.kind:
-        case Kind.COMPUTE:
-            known = opcode.of_parameters or opcode.head in ("mov", "cvta")
-            return known or formula_of(opcode) is not None
-        case Kind.LANES:
-            return opcode.head in _LANES and _is_of_all(operands[-1])
-        case Kind.LOAD | Kind.STORE:
-            return not statement.is_strong and _is_in_memory(statement)
-        case Kind.RMW:
-            is_result_used = opcode.head == "atom" and operands[0] != "_"
-            is_near = opcode.spaces == (AddressSpace.LOCAL,)
-            reaches = is_near or statement.scope in _EVERYWHERE
-            is_relaxed = statement.ordering is Ordering.RELAXED and opcode.vector == 1
-            commutes = opcode.update in _COMMUTE and opcode.width in (32, 64)
-            return (
-                not is_result_used
-                and reaches
-                and is_relaxed
-                and commutes
-                and _is_in_memory(statement)
-            )
-        case Kind.BARRIER:
-            is_of_warp = statement.operation == "bar warp sync"
-            is_whole = _is_of_all(operands[0]) if is_of_warp else operands in (("0",), ())
-            return statement.operation in _MEETINGS and is_whole
-        case Kind.BRANCH | Kind.END:
-            return True
-        case _:
-            return False
-
-
-def _is_of_all(mask: str) -> bool:
-    return literal(mask, "b32") == _WHOLE_WARP
-
-
-def _is_in_memory(statement: Statement) -> bool:
-    opcode = statement.opcode
-    return opcode.width in (8, 16, 32, 64) and all(each in _SPACES for each in opcode.spaces)
-
-
 # Programs
-
-
-def _program(module: Module, kernel: PtxFunction) -> LaneProgram:
-    """The lanes of a kernel, whose instructions have their numbers for a line."""
-    number_of = {id(each): number for number, each in enumerate(kernel.instructions)}
-
-    def number(instruction: PtxInstruction) -> SourceLocation:
-        return SourceLocation("", number_of[id(instruction)])
-
-    layout = Layout(module.ptx, [kernel], module.declared, {})
-    found = program_of(module.ptx, kernel, number, (layout.shared, layout.size))
-    variables = module.ptx.variables
-    if any(variables[each.name].space == "const" for each in found.variables):
-        raise NotShown("constant memory, whose reads are not counted")
-    blocks = (LaneBlock(tuple(map(_of_whole_warps, each.steps)), each.end) for each in found.blocks)
-    return replace(found, blocks=tuple(blocks))
-
-
-def _of_whole_warps(step: LaneStep) -> LaneStep:
-    """A step that gives up where only some lanes exchange values: others may come later."""
-    if not isinstance(step, CrossLane):
-        return step
-    compute: Callable[..., Values] = step.compute
-
-    def whole(active: LaneFlags, *operands: Values) -> Values:
-        if not active.all():
-            raise NotShown("lanes exchange values in part")
-        return compute(active, *operands)
-
-    return replace(step, compute=whole)
 
 
 def _steps(program: LaneProgram, sites: tuple[Site, ...]) -> tuple[Step, ...]:
