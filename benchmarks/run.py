@@ -24,6 +24,7 @@ _NAMES = (
     "memory",
     "triton_counts",
     "fence_check",
+    "execution_rate",
     "race_rate",
     "certificate",
 )
