@@ -393,6 +393,15 @@ def _approximately(t: Type, a: Term, name: str) -> Term:
     return call("approximately", (name, t.name), (a,), t.width)
 
 
+_UPPER_WORD = (1 << 64) - (1 << 32)
+
+
+def _grossly(t: Type, a: Term, compute: Callable[..., Term], name: str) -> Term:
+    """A result of 20 bits of the upper word alone. Source: PTX ISA, rcp.approx.ftz.f64; inferred:
+    it is rounded to the nearest."""
+    return low(compute(t, a & _UPPER_WORD, name=name) + (1 << 31) & _UPPER_WORD, 64)
+
+
 def _absolute(t: Type, a: Term) -> Term:
     """A NaN is the canonical one, of 64 bits it stays, as an H200 has it."""
     return choose(is_nan(t, a), a if t.width == 64 else t.nan, a & t.sign - 1)
@@ -450,6 +459,10 @@ _NUMBERS = (
     _row("div", "f", 2, partial(_exactly, name="div"), _FLOAT, allows="approx full"),
     _row("rcp", "f", 1, partial(_exactly, name="rcp"), _FLOAT, allows="approx"),
     _row("sqrt", "f", 1, partial(_exactly, name="sqrt"), _FLOAT, allows="approx"),
+    *(
+        _row(name, "f", 1, partial(_grossly, compute=compute, name=name), _FLOAT, "approx ftz")
+        for name, compute in (("rcp", _exactly), ("rsqrt", _approximately))
+    ),
     _row("abs", "fh", 1, _absolute, _FLOAT),
     _row("neg", "fh", 1, _negated, _FLOAT),
     _row("min", "fh", 2, partial(_extreme, is_least=True), _FLOAT, allows="NaN xorsign abs"),

@@ -96,6 +96,22 @@ def test_integers_by_hand(name: str, operands: tuple[int, ...], result: int) -> 
     assert computed(name, [[*operands]], ["b32"] * len(operands), "b32") == [result]
 
 
+@pytest.mark.parametrize(
+    ("name", "operand", "result"),
+    [
+        ("rcp.approx.ftz.f64", 0x4008000000000000, 0x3FD5555500000000),
+        ("rcp.approx.ftz.f64", 0x40080000FFFFFFFF, 0x3FD5555500000000),
+        ("rcp.approx.ftz.f64", 0x3FE5555555555555, 0x3FF8000000000000),
+        ("rcp.approx.ftz.f64", 0x0000000000000001, 0x7FF0000000000000),
+        ("rsqrt.approx.ftz.f64", 0x4010000000000000, 0x3FE0000000000000),
+        ("rsqrt.approx.ftz.f64", 0x4000000000000000, 0x3FE6A09E00000000),
+    ],
+)
+def test_approximations_of_the_upper_word(name: str, operand: int, result: int) -> None:
+    """Source: PTX ISA, rcp.approx.ftz.f64."""
+    assert computed(name, [[operand]], ["b64"], "b64") == [result]
+
+
 def test_div_rcp_and_sqrt_round_as_they_say() -> None:
     third = floats.exactly("div", "f32", "rm", floats.bits32(1.0), floats.bits32(3.0))
     assert third + 1 == floats.exactly("div", "f32", "rp", floats.bits32(1.0), floats.bits32(3.0))
