@@ -441,13 +441,15 @@ def test_an_unknown_value_is_carried_and_stored() -> None:
     run(program(body + STORE))
 
 
-@pytest.mark.parametrize("text", [MFMA, "s_memtime s[8:9]", "v_mov_b32_e32 v2, src_shared_base"])
+@pytest.mark.parametrize(
+    "text", [MFMA, "s_memtime s[8:9]", "v_mov_b32_e32 v2, src_pops_exiting_wave_id"]
+)
 def test_an_unknown_value_at_an_address_or_a_branch_ends_the_launch(text: str) -> None:
     if "memtime" in text:
         moved = "\tv_mov_b32_e32 v3, s8\n"
     else:
         moved = f"\tv_mov_b32_e32 v3, {'a2' if 'mfma' in text else 'v2'}\n"
-    origin = "'src_shared_base'" if "src" in text else f"the result of '{text}'"
+    origin = "'src_pops_exiting_wave_id'" if "src" in text else f"the result of '{text}'"
     addressed = program(f"\t{text}\n{moved}\tds_read_b32 v2, v3\n\ts_waitcnt lgkmcnt(0)\n" + STORE)
     expected = f"not executed: 'ds_read_b32 v2, v3' depends on {origin}"
     assert refused(addressed) == expected
@@ -585,3 +587,43 @@ def test_loads_and_stores_need_no_alignment_and_atomics_do() -> None:
     atomic = body.replace("global_store_dword v1, v3,", "global_atomic_add v1, v3,")
     with pytest.raises(LaunchError, match="is not aligned to 4 bytes"):
         run(program(atomic), [np.zeros(1024, np.uint8), 0])
+
+
+FLAT = """
+	s_load_dwordx2 s[4:5], s[0:1], 0x0
+	s_mov_b64 s[8:9], src_shared_base
+	s_mov_b64 s[10:11], src_private_base
+	v_lshlrev_b32_e32 v1, 2, v0
+	v_add_u32_e32 v3, 7, v0
+	ds_write_b32 v1, v3
+	v_add_u32_e32 v3, 9, v0
+	s_mov_b32 s12, 4
+	scratch_store_dword off, v3, s12
+	s_waitcnt lgkmcnt(0)
+	v_mov_b32_e32 v4, s4
+	v_mov_b32_e32 v5, s5
+	v_add_co_u32_e32 v4, vcc, v4, v1
+	v_addc_co_u32_e32 v5, vcc, 0, v5, vcc
+	v_mov_b32_e32 v6, s9
+	v_cmp_gt_u32_e32 vcc, 16, v0
+	v_cndmask_b32_e32 v4, v4, v1, vcc
+	v_cndmask_b32_e32 v5, v5, v6, vcc
+	v_mov_b32_e32 v6, s11
+	v_cmp_lt_u32_e32 vcc, 47, v0
+	v_mov_b32_e32 v7, 4
+	v_cndmask_b32_e32 v4, v4, v7, vcc
+	v_cndmask_b32_e32 v5, v5, v6, vcc
+	flat_load_dword v2, v[4:5]
+	s_waitcnt vmcnt(0) lgkmcnt(0)
+	v_add_u32_e32 v2, 100, v2
+	flat_store_dword v[4:5], v2
+	flat_load_dword v2, v[4:5]
+	s_waitcnt vmcnt(0) lgkmcnt(0)
+"""
+
+
+def test_a_flat_address_may_be_of_lds_or_private_memory() -> None:
+    more = "\t\t.amdhsa_private_segment_fixed_size 16\n"
+    memory, _ = run(program(FLAT + STORE, more=more), [np.arange(64, dtype=np.uint32), 0])
+    expected = [107 + n if n < 16 else 100 + n if n < 48 else 109 + n for n in LANES]
+    assert memory.contents("out", np.uint32).tolist() == expected

@@ -48,6 +48,7 @@ from fencewright.simulator.execution.program import (
 from fencewright.simulator.execution.segments import reads_of, written_by
 from fencewright.simulator.execution.values import flags
 from fencewright.simulator.kernels.amd.instructions import Translator
+from fencewright.simulator.kernels.amd.memory import WINDOWS
 from fencewright.simulator.kernels.amd.modifiers import NotExecutedError
 from fencewright.simulator.kernels.amd.operands import SCC, Context, half_of, names_of
 from fencewright.simulator.kernels.amd.registers import (
@@ -148,6 +149,12 @@ class _Reader:
             private=self._private(steps),
             keeps_denormals=self.descriptor.get("float_denorm_mode_32", 0) == _DENORMALS,
             vectors=vectors,
+            windows={
+                each: WINDOWS[each][0]
+                for step in steps
+                for each in step.instruction.operands
+                if isinstance(each, str) and each in WINDOWS
+            },
             symbols=symbols_of(function.instructions, variables),
             place_of=place_of,
         )

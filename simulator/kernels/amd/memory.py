@@ -93,6 +93,26 @@ class _Place:
     inside: Register | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of an access, in one memory; ``where``: the lanes that take it, None: all."""
+
+    space: MemorySpace
+    number: int
+    place: _Place
+    where: Register | None
+
+
+WINDOWS: Mapping[str, tuple[int, MemorySpace]] = MappingProxyType(
+    {
+        "src_shared_base": (1 << 16, MemorySpace.SHARED),
+        "src_private_base": (1 << 17, MemorySpace.PRIVATE),
+    }
+)
+"""The upper words of the flat addresses of other memory, by the operands that give them. Source:
+LLVM AMDGPUUsage, Address Spaces; which words is the runtime's choice."""
+
+
 class Accesses(Operands):
     """Appends accesses to the steps of ``state``; numbers those that are counted."""
 
@@ -125,6 +145,9 @@ class Accesses(Operands):
             return
         if place.inside is not None and space is not MemorySpace.SCALAR:
             where = self._both(where, place.inside)
+        parts_of_memory = [_Part(space, number, place, where)]
+        if name.path is Path.FLAT and self.context.windows:
+            parts_of_memory = self._windows(instruction, kind, width, parts_of_memory[0])
         update = None
         if step.effects.kind is Kind.RMW:
             formula = update_of(name)
@@ -137,17 +160,48 @@ class Accesses(Operands):
         for n, offset in enumerate(offsets):
             operands = form.data[n * per_pass : (n + 1) * per_pass]
             data = tuple([self._stored(name, each) for each in operands])
-            result = None
-            if form.result is not None:
-                result = self.state.new(is_scalar=space is MemorySpace.SCALAR)
-                loaded.append(result)
-            self.state.steps.append(
-                MemoryStep(
-                    number, place.address, offset, data, result, update, place.base, where, n > 0
-                )
-            )
+            found: Register | None = None
+            for part in parts_of_memory:
+                result = None
+                if form.result is not None:
+                    result = self.state.new(is_scalar=part.space is MemorySpace.SCALAR)
+                self.state.steps.append(
+                    MemoryStep(
+                        part.number, part.place.address, offset, data, result, update,
+                        part.place.base, part.where, n > 0,
+                    )
+                )  # fmt: skip
+                if result is not None and found is not None and part.place.inside is not None:
+                    result = self._merged(part.place.inside, result, found)
+                found = result
+            if found is not None:
+                loaded.append(found)
         if form.result is not None:
             self._loaded(instruction, name, form.result, loaded, place.inside)
+
+    def _merged(self, lanes: Register, new: Register, old: Register) -> Register:
+        result = self.state.new(is_scalar=False)
+        self.state.steps.append(Merge(result, lanes, new, old))
+        return result
+
+    def _windows(
+        self, instruction: AssemblyInstruction, kind: MemoryAccessKind, width: int, whole: "_Part"
+    ) -> "list[_Part]":
+        """The parts of a flat access: of global memory, and of each other that it may be of."""
+        state, address = self.state, whole.place.address
+        if whole.place.base is not None:
+            address = state.compute(np.add, (address, whole.place.base), "flat address")
+        outside, found = whole.where, list[_Part]()
+        for name in self.context.windows:
+            window, space = WINDOWS[name]
+            inside = state.compute(partial(_in_window, window), (address,), "in the window")
+            other = state.compute(np.bitwise_xor, (inside, state.constant(1, 32)), "not there")
+            number = self._counted(instruction, kind, space, width, "")
+            low_half = state.compute(partial(low, bits=32), (address,), "place in the window")
+            lanes = inside if whole.where is None else self._both(whole.where, inside)
+            found.append(_Part(space, number, _Place(low_half, None, inside), lanes))
+            outside = other if outside is None else self._both(outside, other)
+        return [replace(whole, where=outside), *found]
 
     def _counted(
         self,
@@ -413,6 +467,10 @@ def _is_modelled(model: str, chip: str) -> bool:
     except UnsupportedError:
         return False
     return True
+
+
+def _in_window(window: int, address: Values) -> Values:
+    return (address >> np.uint64(32) == window).astype(np.uint64)
 
 
 def _shifted_down(value: Values, bits: int) -> Values:

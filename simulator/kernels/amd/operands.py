@@ -2,7 +2,7 @@
 
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -40,10 +40,11 @@ NO_MODIFIERS = Modifiers()
 class Context:
     """The facts of one kernel on which its instructions depend beside their registers.
 
-    ``vectors``: the number of vector registers. ``private``: the registers of the resource of
-    private memory. ``has_counts``: the performance model has the chip. ``signed_offsets``: as of
-    the chip. ``place_of``: where an instruction of the text comes from. ``keeps_denormals`` changes
-    where an instruction says so.
+    ``vectors``: the number of vector registers. ``windows``: the upper words of flat addresses of
+    LDS and private memory, by the operands of the kernel that give them. ``private``: the registers
+    of the resource of private memory. ``has_counts``: the performance model has the chip.
+    ``signed_offsets``: as of the chip. ``place_of``: where an instruction of the text comes from.
+    ``keeps_denormals`` changes where an instruction says so.
     """
 
     chip: str
@@ -56,6 +57,7 @@ class Context:
     keeps_denormals: bool
     symbols: Symbols
     vectors: int
+    windows: Mapping[str, int]
     place_of: Callable[[AssemblyInstruction], SourceLocation | None]
 
     def from_register(self, operand: Operand) -> Names:
@@ -121,6 +123,8 @@ class Operands:
         if operand == "null":
             return state.constant(0, max(bits, 32))
         if isinstance(operand, str):
+            if bits == 64 and operand in self.context.windows:
+                return state.constant(self.context.windows[operand] << 32, 64)
             if _FLOAT.fullmatch(operand) is None:
                 return state.unknown(f"'{operand}'")
             return state.constant(_float_constant(operand, bits), max(bits, 32))

@@ -79,15 +79,27 @@ def judge_kernel(
         raise LaunchError(str(problem)) from problem
     trial = _Trial(sites, program, asked, memory, configuration)
     trial.run()
+    first = _first_parts(sites)
     accesses = {
-        site.number: Missed(site.name, site.place, site.instruction.line)
+        first[site.number]: Missed(site.name, site.place, site.instruction.line)
         for site, each in zip(sites, program.instructions, strict=True)
         if isinstance(each, MemoryInstruction)
         and each.space is not MemorySpace.PRIVATE
         and site.number not in trial.of_arguments
     }
-    findings = trial.findings.values()
-    return verdict_of(launch, findings, trial.problem, trial.runs, accesses, trial.executed)
+    findings, executed = trial.findings.values(), {first[each] for each in trial.executed}
+    return verdict_of(launch, findings, trial.problem, trial.runs, accesses, executed)
+
+
+def _first_parts(sites: Sequence[Site]) -> Mapping[int, int]:
+    """The number of the first part of each instruction: a flat one has a part for each memory."""
+    found: dict[int, int] = {}
+    before: Site | None = None
+    for each in sites:
+        is_part = before is not None and each.instruction is before.instruction
+        found[each.number] = found[each.number - 1] if is_part else each.number
+        before = each
+    return found
 
 
 class _Trial:
