@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fencewright.checker.check_amd import Checked
-from fencewright.checker.findings.finding import Finding
+from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.findings import findings_of, merged
 from fencewright.checker.verdicts.judge import judge
@@ -14,22 +14,29 @@ from fencewright.lowering.cdna.code.text import Function
 
 @dataclass(frozen=True, slots=True)
 class JudgedFunction:
-    """A function with its verdict, and its races and hazards."""
+    """A function as its file has it with its verdict, and its races and hazards.
 
-    checked: Checked
+    Nothing of its check is kept: a file may have ten thousand functions.
+    """
+
+    function: Function
     verdict: Verdict
     findings: tuple[Finding, ...]
 
-    @property
-    def function(self) -> Function:
-        """The function as its file has it."""
-        return self.checked.lifted.code.flow.function
 
+def judged(
+    checked: Checked, launch: Launch | None = None, *, finds_surplus: bool = False
+) -> JudgedFunction:
+    """The verdict and the findings of one function, for all launches or for one.
 
-def judged(checked: Checked, launch: Launch | None = None) -> JudgedFunction:
-    """The verdict and the findings of one function, for all launches or for one."""
+    ``finds_surplus``: what can go is found too, not only waits for nothing.
+    """
     verdict = judge(kernel_of(checked.lifted, checked.entries), launch)
-    instructions = checked.lifted.code.flow.function.instructions
-    sources = {each.line: each.source for each in instructions}
+    function = checked.lifted.code.flow.function
+    sources = {each.line: each.source for each in function.instructions}
     races = list(findings_of(verdict, lambda line: sources.get(line) or line))
-    return JudgedFunction(checked, verdict, tuple(merged(races, checked.hazards())))
+    found = merged(races, checked.hazards())
+    if finds_surplus:
+        kept = (each for each in found if each.rule is not Rule.SURPLUS_WAIT)
+        found = [*kept, *checked.surplus()]
+    return JudgedFunction(function, verdict, tuple(found))

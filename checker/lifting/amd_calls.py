@@ -47,7 +47,7 @@ class Call:
 
 def calls_of(flow: Flow) -> dict[int, Call]:
     """The calls of a function by line, and the jumps to functions that are known."""
-    if not flow.blocks:
+    if not any(_may_call(block) for block in flow.blocks):
         return {}
 
     def transfer(number: int, entering: Symbols) -> Symbols:
@@ -69,6 +69,14 @@ def calls_of(flow: Flow) -> dict[int, Call]:
         for number, symbols in entries.items()
         for line, call in _calls_in(flow.blocks[number], symbols)
     }
+
+
+def _may_call(block: Block) -> bool:
+    """True of a block that leads out of its function."""
+    effects = [step.effects for step in block.steps]
+    return any(
+        each.calls_outside or (each.kind is Kind.JUMP and not block.successors) for each in effects
+    )
 
 
 def _calls_in(block: Block, symbols: Symbols) -> Iterator[tuple[int, Call]]:

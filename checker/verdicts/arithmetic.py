@@ -484,9 +484,24 @@ class _Bound:
     below: int
 
 
+def span_of(kernel: Kernel, access: Access) -> int:
+    """A number for all that ``are_apart``, ``in_rows`` and ``are_rows_apart`` ask of an access."""
+    spans = kernel.remembered("spans", dict[object, int])
+    bounds = _bounds(kernel, access)
+    return spans.setdefault((access.place, access.size, bounds), len(spans))
+
+
 def _bounds(kernel: Kernel, access: Access) -> tuple[_Bound, ...]:
-    """The sums that the conditions of an access bound by constants."""
-    return kernel.remembered(("bounds", access.number), lambda: tuple(_bounds_of(kernel, access)))
+    """The sums of parts of a place that the conditions of an access bound by constants."""
+    return kernel.remembered(("bounds", access.number), lambda: tuple(_bounds_in(kernel, access)))
+
+
+def _bounds_in(kernel: Kernel, access: Access) -> Iterator[_Bound]:
+    form = access.place.offset
+    parts = leaves(value for value, _ in form.terms) if form is not None else set[Value]()
+    for bound in _bounds_of(kernel, access) if parts else ():
+        if leaves(value for value, _ in bound.terms) <= parts:
+            yield bound
 
 
 def _bounds_of(kernel: Kernel, access: Access) -> Iterator[_Bound]:

@@ -72,6 +72,7 @@ class Expressions:
     def __init__(self, table: ValueTable):
         self.table = table
         self._linear: dict[Value, tuple[int, Mapping[Value, int]]] = {}
+        self._forms: dict[Value, LinearForm] = {}
 
     def constant(self, number: int, bits: int) -> Value:
         """A constant of a width, as an unsigned number."""
@@ -82,7 +83,7 @@ class Expressions:
         own = tuple(arguments)
         if operation in _COMMUTATIVE:
             # The constant last, else the order of the table: one sum has one value.
-            own = tuple(sorted(own, key=lambda value: (number_of(value) is not None, value.number)))
+            own = tuple(sorted(own, key=_place_in_sum))
         if (folded := self._folded(operation, own, bits)) is not None:
             return folded
         return self.table.apply(operation, own, bits)
@@ -160,11 +161,13 @@ class Expressions:
 
     def linear(self, value: Value) -> LinearForm:
         """A value as a sum of products of 64-bit values, if nothing wraps around."""
-        constant, terms = self._sum_of(value)
-        ordered = sorted(
-            ((each, times) for each, times in terms.items() if times), key=lambda t: t[0].number
-        )
-        return LinearForm(constant, tuple(ordered))
+        if (form := self._forms.get(value)) is None:
+            constant, terms = self._sum_of(value)
+            ordered = sorted(
+                ((each, times) for each, times in terms.items() if times), key=lambda t: t[0].number
+            )
+            form = self._forms[value] = LinearForm(constant, tuple(ordered))
+        return form
 
     def start_of_matrix(self, descriptor: Value) -> tuple[Value, int | None] | None:
         """The address that a matrix descriptor of 64 bits begins with, and all that is constant in
@@ -556,6 +559,10 @@ def leaves(values: Iterable[Value]) -> set[Value]:
 def is_data(value: Value) -> bool:
     """True of a value that only memory, another lane or an unknown instruction decides."""
     return isinstance(value, Result | Opaque)
+
+
+def _place_in_sum(value: Value) -> tuple[bool, int]:
+    return number_of(value) is not None, value.number
 
 
 def _as_signed(number: int, bits: int) -> int:

@@ -20,6 +20,7 @@ from fencewright.checker.verdicts.arithmetic import (
     are_rows_apart,
     in_rows,
     is_alike,
+    span_of,
 )
 from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER, barrier, completion
 from fencewright.checker.verdicts.contents import (
@@ -131,6 +132,9 @@ class _Judge:
         self.has_warp_barriers = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
         self.asked = _asked(kernel)
         self.answers: dict[object, Answer] = {}
+        self.spans: dict[int, int] = {}
+        self.apart: dict[tuple[int, int, Relation], bool] = {}
+        self.settled: set[tuple[int, int]] = set()
 
         two_warps, more = 2 * kernel.lanes, kernel.lanes + 1
         self.small = ((2, two_warps), (2, 256), (8, 256))
@@ -339,14 +343,23 @@ class _Judge:
             yield Relation.GRID
 
     def _judge_pair(self, first: Access, second: Access) -> None:
-        for relation in self._relations(first, second):
+        spans = self._span(first), self._span(second)
+        is_plain = _is_plain(first) and _is_plain(second)
+        if is_plain and spans in self.settled:
+            return
+        relations = tuple(self._relations(first, second))
+        is_of_many = not (self._is_one_cta or self._is_one_thread)
+        if is_plain and is_of_many and self._are_apart(first, second, relations):
+            self.settled.add(spans)
+            return
+        for relation in relations:
             is_strong = _are_morally_strong(first, second, relation)
             if is_strong and not self._may_be_payload(first, second):
                 continue
-            if relation is Relation.GRID and self._is_one_cta():
+            if relation is Relation.GRID and self._is_one_cta:
                 self._judge_alike(first, second, relation, Assumption.ONE_CTA)
                 continue
-            if relation in (Relation.WARP, Relation.CTA) and self._is_one_thread():
+            if relation in (Relation.WARP, Relation.CTA) and self._is_one_thread:
                 self._judge_alike(first, second, relation, Assumption.ONE_THREAD)
                 continue
             if self._is_apart(first, second, relation):
@@ -406,12 +419,14 @@ class _Judge:
         constraints = (*constraints, Overlap(first, 0, second, 1))
         self._race(first, second, relation, constraints, NO_ORDER)
 
+    @cached_property
     def _is_one_cta(self) -> bool:
         if self.launch.grid is not None:
             return self.launch.grid == (1, 1, 1)
         # A thread that waits for a flag waits for another thread.
         return not self._waits_beyond(Scope.WORKGROUP) and not self._reads(_OF_CTA)
 
+    @cached_property
     def _is_one_thread(self) -> bool:
         if (sizes := self.launch.block or self.kernel.required) is not None:
             return sizes == (1, 1, 1)
@@ -437,11 +452,26 @@ class _Judge:
             for each in self.kernel.accesses
         )
 
+    def _span(self, access: Access) -> int:
+        found = self.spans.get(access.number)
+        if found is None:
+            found = self.spans[access.number] = span_of(self.kernel, access)
+        return found
+
+    def _are_apart(self, first: Access, second: Access, relations: Sequence[Relation]) -> bool:
+        return all(self._is_apart(first, second, each) for each in relations)
+
     def _is_apart(self, first: Access, second: Access, relation: Relation) -> bool:
         if first.place.root != second.place.root:
             return False
         if relation is Relation.THREAD:
             return False
+        key = self._span(first), self._span(second), relation
+        if key not in self.apart:
+            self.apart[key] = self._is_apart_by_arithmetic(first, second, relation)
+        return self.apart[key]
+
+    def _is_apart_by_arithmetic(self, first: Access, second: Access, relation: Relation) -> bool:
         apart = are_apart(self.kernel, first, second, relation, self.launch)
         rows = None if apart else in_rows(self.kernel, first, second)
         if rows is not None and are_rows_apart(self.kernel, rows, relation, self.launch):
@@ -871,7 +901,7 @@ class _Judge:
                 return ""
             return "" if self._reads(("%nctaid",)) else _OF_ALL[1]
         is_given = self.launch.block is not None or self.kernel.required is not None
-        is_alike = relation in (Relation.WARP, Relation.CTA) and self._is_one_thread()
+        is_alike = relation in (Relation.WARP, Relation.CTA) and self._is_one_thread
         return _OF_ALL[0] if is_alike and not is_given else ""
 
     def _witness(
@@ -957,6 +987,11 @@ def _shape(access: Access) -> object:
         if isinstance(leaf, Iteration)
     )
     return access.place, access.size, frozenset(access.conditions), loops
+
+
+def _is_plain(access: Access) -> bool:
+    """True of a weak access by the thread itself to coherent memory."""
+    return access.agent is Agent.THREAD and access.is_coherent and not access.is_strong
 
 
 def _number(value: Value) -> int:

@@ -97,10 +97,11 @@ class ValueTable:
 
     def constant(self, constant: int | str, bits: int = 0) -> Value:
         """A constant, or a value that is one for all threads of a work-group."""
-        return self._once(
-            (Const, constant, bits),
-            lambda n: Const(n, constant, bits=bits, varies=False, is_opaque=False),
-        )
+        key = (Const, constant, bits)
+        if (found := self._made.get(key)) is None:
+            found = Const(len(self._made), constant, bits=bits, varies=False, is_opaque=False)
+            self._made[key] = found
+        return found
 
     def thread(self, name: str, bits: int = 0) -> Value:
         """A value that depends on the thread."""
@@ -137,19 +138,19 @@ class ValueTable:
 
     def apply(self, operation: str, arguments: Sequence[Value], bits: int = 0) -> Value:
         """An operation on values of this table."""
-        depth = 1 + max((each.depth for each in arguments), default=0)
-        return self._once(
-            (Apply, operation, bits, *(each.number for each in arguments)),
-            lambda n: Apply(
-                n,
+        key = (operation, bits, *arguments)
+        if (found := self._made.get(key)) is None:
+            depth = 1 + max((each.depth for each in arguments), default=0)
+            found = self._made[key] = Apply(
+                len(self._made),
                 operation,
-                tuple(arguments),
+                key[2:],
                 bits=bits,
                 varies=any(each.varies for each in arguments),
                 is_opaque=depth > self._most or any(each.is_opaque for each in arguments),
                 depth=depth,
-            ),
-        )
+            )
+        return found
 
     def _once(self, key: tuple[object, ...], make: Callable[[int], Value]) -> Value:
         """The value of a key, made with its number if there is none yet."""

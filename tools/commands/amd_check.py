@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fencewright.checker.check_amd import Checked, check
-from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.checker.lifting.amd_calls import callees
 from fencewright.lowering.cdna.code.listing import addresses_in, at_sources, read_disassembly
 from fencewright.lowering.cdna.code.object_kernels import with_descriptors
@@ -101,14 +100,6 @@ def checked(
         raise AssemblyError(f"{file}:1: error: there is no function with instructions in it")
     for function in assembly.functions.values():
         yield check(assembly, function, l2_per_agent)
-
-
-def findings_of(each: "JudgedFunction", *, finds_surplus: bool) -> list[Finding]:
-    """The races and hazards of a function; with ``finds_surplus`` what can go, too."""
-    if not finds_surplus:
-        return list(each.findings)
-    kept = [known for known in each.findings if known.rule is not Rule.SURPLUS_WAIT]
-    return [*kept, *each.checked.surplus()]
 
 
 def named(assembly: Assembly, judged: "Sequence[JudgedFunction]") -> Iterator[FunctionName]:

@@ -5,6 +5,7 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from fencewright.checker.findings.finding import (
     NOT_JUDGED,
@@ -136,31 +137,32 @@ def report_of(path: str, file: str, content: bytes, arguments: Namespace) -> Fil
 
 def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespace) -> FileReport:
     # Here, for other code needs none of it.
-    from fencewright.checker.judge_amd import judged
+    from fencewright.checker.judge_amd import JudgedFunction, judged
     from fencewright.checker.verdicts.solver import Launch
-    from fencewright.tools.commands.amd_check import checked, findings_of, named
+    from fencewright.tools.commands.amd_check import checked, named
 
     assembly, file = beside.code, beside.file
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
     launch = Launch(arguments.block, arguments.grid)
-    functions = [judged(each, launch) for each in checked(assembly, file, many)]
-    surplus = arguments.finds_surplus
-    found = sorted(e for one in functions for e in findings_of(one, finds_surplus=surplus))
+    functions: list[JudgedFunction] = []
+    provided: list[tuple[int, str]] = []
+    for each in checked(assembly, file, many):
+        functions.append(judged(each, launch, finds_surplus=arguments.finds_surplus))
+        provided += each.provided() if arguments.lift else ()
+    found = sorted(each for one in functions for each in one.findings)
     comparisons = beside.comparisons(many)
     found = merged(found, comparisons)
     has_steps = arguments.format == "sarif"
     shown = show_counterexamples(comparisons, file, arguments.counterexamples, has_steps=has_steps)
     executed = dict(shown) if arguments.replays else {}
     code = {
-        each.line: _CodeOfLine(function.name, each.text, each.source)
+        each.line: (function.name, each)
         for function in assembly.functions.values()
         for each in function.instructions
     }
     reporter = _Reporter(
         path, file, code, paths_of(assembly.files, file), beside.ignores, arguments
     )
-    checks = (each.checked for each in functions)
-    provided = (each for one in checks for each in one.provided()) if arguments.lift else ()
     reported = tuple(reporter.reported(each, *executed.get(each, ("", ()))) for each in found)
     source = beside.source
     return FileReport(
@@ -186,7 +188,7 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
             raise diagnostics.error(f"--{option.replace('_', '-')} is not for PTX", file)
     comparisons = beside.comparisons()
     code = {
-        each.line: _CodeOfLine(function.name, str(each), each.source)
+        each.line: (function.name, each)
         for function in module.functions.values()
         for each in function.instructions
     }
@@ -217,6 +219,20 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
     )
 
 
+class _Instruction(Protocol):
+    """An instruction of either vendor."""
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        ...
+
+    @property
+    def source(self) -> SourceLine | None:
+        """The line that it was compiled from."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _CodeOfLine:
     """The instruction of a line: its function, its text, and where it was compiled from."""
@@ -230,13 +246,13 @@ class _CodeOfLine:
 class _Reporter:
     """Makes findings of one file those of reports.
 
-    ``code``: the instruction of each line. ``paths``: of source files by their numbers.
+    ``code``: function and instruction of each line. ``paths``: of source files by their numbers.
     ``ignores``: the comments of the code that ignore findings, by line.
     """
 
     path: str
     file: str
-    code: Mapping[int, _CodeOfLine]
+    code: Mapping[int, tuple[str, _Instruction]]
     paths: Mapping[int, str]
     ignores: Mapping[int, Ignore]
     arguments: Namespace
@@ -312,7 +328,10 @@ class _Reporter:
                 yield Diagnostic(message, self.file, ignore.line, 1, Severity.WARNING)
 
     def _code(self, line: int) -> _CodeOfLine:
-        return self.code.get(line, _CodeOfLine())
+        if (found := self.code.get(line)) is None:
+            return _CodeOfLine()
+        function, instruction = found
+        return _CodeOfLine(function, instruction.text, instruction.source)
 
     def _place(self, finding: Finding, line: int) -> CodeLine:
         """A line of the code, with the author's.

@@ -136,6 +136,8 @@ class _Filler:
         self.expressions = self.registers.expressions
         self.numbers = count()
         self.open: set[int] = set()
+        self.known: dict[tuple[Value, AddressSpace | None, Value | None], Place | None] = {}
+        """The places of addresses that are computed of no pointer from memory."""
         self.instruction_at = {each.number: each for each in function.instructions}
         self.tables: dict[Root, Root] = {}
         """The objects of tables of pointers that an index selects, with the table's own."""
@@ -249,7 +251,9 @@ class _Filler:
         self, each: PtxInstruction, of_one_lane: Container[str] = ()
     ) -> tuple[Literal, ...]:
         registers = self.registers
-        own = (*registers.conditions[registers.block_of[each.number]], *self._guards(each))
+        own = registers.conditions[registers.block_of[each.number]]
+        if each.statement.guard:
+            own = (*own, *self._guards(each))
         if each.statement.operation not in of_one_lane:
             return own
         return (*own, Literal(self.registers.table.thread("%elect", 1), True))
@@ -458,15 +462,30 @@ class _Filler:
     def _place_of(
         self, value: Value, space: AddressSpace | None, rank: Value | None
     ) -> Place | None:
+        key = value, space, rank
+        if key in self.known:
+            return self.known[key]
         remote = _mapa_in(value)
         if remote is not None:
             rank = self.expressions.resized(remote.arguments[1], 32)
             value = self.expressions.substituted(value, {remote: remote.arguments[0]})
         form = self.expressions.linear(value)
         pointer = self._pointer(form, space)
+        place = self._from(pointer, form, space, rank)
+        if not isinstance(pointer, Result):
+            self.known[key] = place
+        return place
+
+    def _from(
+        self,
+        pointer: Value | None,
+        form: LinearForm,
+        space: AddressSpace | None,
+        rank: Value | None,
+    ) -> Place | None:
         if pointer is None:
             return Place(Root(Region.UNKNOWN, _space_name(space)), None, rank)
-        begin = self._begin(pointer, space)
+        begin = self._begin(pointer)
         if begin is None:
             return None
         rest = tuple((part, times) for part, times in form.terms if part is not pointer)
@@ -519,7 +538,7 @@ class _Filler:
         ]
         return found[0] if len(found) == 1 and space not in _SHARED else None
 
-    def _begin(self, pointer: Value, space: AddressSpace | None) -> Place | None:
+    def _begin(self, pointer: Value) -> Place | None:
         """The beginning of the object that a pointer points to; None for a thread's own."""
         if isinstance(pointer, Result):
             return self._loaded(pointer)

@@ -70,7 +70,9 @@ class Registers(RegisterValues):
         """The value of an address, ``%rd1+8`` or ``s+-4``, as one of 64 bits."""
         register, _, rest = text.replace(" ", "").partition("+")
         base = self.expressions.resized(self.operand(instruction, register, 64), 64)
-        offset = number(rest) if rest else 0
+        if not rest:
+            return base
+        offset = number(rest)
         if offset is None:
             return self.table.opaque(f"address {text}", 64, varies=True)
         return self.expressions.apply("add", (base, self.expressions.constant(offset, 64)), 64)

@@ -78,9 +78,16 @@ class Places:
                 written[register] = None if register in written else each
         self.written = written
         self._slices: dict[str, frozenset[str]] = {}
+        self._known: dict[tuple[str, AddressSpace | None, int | None], Place] = {}
 
     def of(self, access: Access) -> Place:
         """The place of an access."""
+        key = access.address, access.space, access.size
+        if (known := self._known.get(key)) is None:
+            known = self._known[key] = self._made(access)
+        return known
+
+    def _made(self, access: Access) -> Place:
         root, offset, exact = self._origin(access.address)
         variables = self._variables_of(access.address)
         space = access.space

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from sys import intern
 from types import MappingProxyType
 
 from fencewright.lowering.code.effects import Access, Effects, Kind, Proxy
@@ -610,6 +611,8 @@ _SPECIAL = re.compile(
     r"|WARP_SZ)(?:\.[xyzw])?|WARP_SZ"
 )
 """Special registers. Source: PTX ISA, Special Registers."""
+_REMEMBERED = 1 << 16
+"""The number of texts kept parsed: a file of machine-made code repeats itself."""
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?")
 
 
@@ -624,6 +627,10 @@ class Statement:
     operands: tuple[str, ...]
     guard: str = ""
     loops: bool = False
+    operation: str = field(init=False, repr=False, compare=False)
+    kind: Kind = field(init=False, repr=False, compare=False)
+    """``operation``: the words of its row, as ``mbarrier try_wait``; without one its name, which is
+    no row's. ``kind`` of it; opaque without a row."""
     roles: tuple[tuple[OperandRole, str], ...] = field(init=False, repr=False, compare=False)
     defines: tuple[str, ...] = field(init=False, repr=False, compare=False)
     uses: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -635,6 +642,8 @@ class Statement:
     def __post_init__(self) -> None:
         # Analyses ask for them at every visit of a loop.
         row = self.opcode.known
+        object.__setattr__(self, "operation", self.opcode.operation)
+        object.__setattr__(self, "kind", self.opcode.kind)
         object.__setattr__(self, "roles", tuple(self._roles()))
         object.__setattr__(self, "defines", tuple(self._defines()))
         object.__setattr__(self, "uses", tuple(self._uses()))
@@ -650,12 +659,6 @@ class Statement:
         return self.opcode.known
 
     @property
-    def operation(self) -> str:
-        """The words of its row, as ``mbarrier try_wait``; without one its name, which is no
-        row's."""
-        return self.opcode.operation
-
-    @property
     def operation_words(self) -> tuple[str, ...]:
         """The words of its row, ``("mbarrier", "try_wait")``; without one those of its name."""
         return self.opcode.words if self.opcode.known is None else self.opcode.known.words
@@ -664,11 +667,6 @@ class Statement:
     def operation_name(self) -> str:
         """Its operation as a name is written: ``mbarrier.try_wait``."""
         return self.operation.replace(" ", ".")
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of its operation; opaque without a row."""
-        return self.opcode.kind
 
     @property
     def ordering(self) -> Ordering | None:
@@ -777,11 +775,16 @@ def _inner(operand: str) -> str:
 
 def names_in(text: str) -> Iterator[str]:
     """The names of registers, variables and places of an inline text; no special registers."""
-    for found in _NAME.finditer(text):
-        if _SPECIAL.fullmatch(found[0]) is None:
-            yield found[0]
+    return iter(_names_of(text))
 
 
+@lru_cache(_REMEMBERED)
+def _names_of(text: str) -> tuple[str, ...]:
+    found = _NAME.findall(text)
+    return tuple(intern(name) for name in found if _SPECIAL.fullmatch(name) is None)
+
+
+@lru_cache(_REMEMBERED)
 def number(text: str) -> int | None:
     """A constant of PTX as a number; None if it is none. Source: PTX ISA, Integer Constants."""
     if _NUMBER.fullmatch(text) is None:
@@ -797,8 +800,6 @@ def number(text: str) -> int | None:
 _GUARDED = re.compile(r"@\s*(!?)\s*([%$\w]+|\$\{?\d+\}?)\s+(.*)", re.DOTALL)
 _INSTRUCTION = re.compile(r"([a-z]\w*(?:\.[\w:]+)*)\s*(.*)", re.DOTALL)
 _OPENING, _CLOSING = "([{", ")]}"
-_REMEMBERED = 1 << 16
-"""The number of texts kept parsed: a file of machine-made code repeats itself."""
 
 
 @lru_cache(_REMEMBERED)
@@ -853,7 +854,7 @@ def split_operands(text: str) -> tuple[str, ...]:
     if not text:
         return ()
     if not any(each in text for each in _OPENING):
-        return tuple(each.strip() for each in text.split(","))
+        return tuple(intern(each.strip()) for each in text.split(","))
     found: list[str] = []
     depth = start = 0
     for at, character in enumerate(text):
@@ -862,7 +863,7 @@ def split_operands(text: str) -> tuple[str, ...]:
         elif character in _CLOSING:
             depth -= 1
         elif character == "," and not depth:
-            found.append(text[start:at].strip())
+            found.append(intern(text[start:at].strip()))
             start = at + 1
-    found.append(text[start:].strip())
+    found.append(intern(text[start:].strip()))
     return tuple(found)
