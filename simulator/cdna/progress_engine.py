@@ -145,8 +145,7 @@ class ProgressEngine(CdnaMachine):
                 kept = self.line_states[line].items[number]
                 cu = known[number] = self.separate_queue(line, kept)
             if cu >= 0:
-                steps = self.line_steps(state, line)
-                return [(after, event) for after, event in steps if event.place == cu]
+                return self.line_steps(state, line, cu)
         return []
 
     def separate_queue(self, line: int, kept: PlainState) -> int:
@@ -282,19 +281,27 @@ class _Representatives:
     def __init__(self, engine: ProgressEngine):
         self.engine = engine
         self.observables = engine.observables
+        self._arrivals: dict[State, tuple[State, Step]] = {}
 
     def initial(self) -> State:
         return self.engine.orbits.representative(self.engine.initial())
 
     def successors(self, state: State) -> list[tuple[State, Step]]:
-        orbits = self.engine.orbits
         result: list[tuple[State, Step]] = []
         for first, event in self.engine.successors(state):
-            after, events = self.engine.hurried(first)
-            moved = orbits.to_representative(after)
-            step = Step((event, *events), moved)
-            result.append((after if moved is None else orbits.moved(moved, after), step))
+            # Different steps meet again: the way on from a state is looked for once.
+            arrival = self._arrivals.get(first)
+            if arrival is None:
+                arrival = self._arrivals[first] = self._arrival(first)
+            after, (events, moved) = arrival
+            result.append((after, Step((event, *events), moved)))
         return result
+
+    def _arrival(self, first: State) -> tuple[State, Step]:
+        orbits = self.engine.orbits
+        after, events = self.engine.hurried(first)
+        moved = orbits.to_representative(after)
+        return after if moved is None else orbits.moved(moved, after), Step(tuple(events), moved)
 
     def final(self, state: State) -> list[tuple[int, ...]]:
         return self.engine.final(state)

@@ -655,8 +655,10 @@ class WaveMachine(Generic[LineState]):
             result.append((tuple(after), MachineEvent(MachineEventKind.BARRIER, here[0])))
         return result
 
-    def line_steps(self, state: State, line: int) -> list[tuple[State, MachineEvent]]:
-        """The steps of a line without a wave."""
+    def line_steps(
+        self, state: State, line: int, cu: int | None = None
+    ) -> list[tuple[State, MachineEvent]]:
+        """The steps of a line without a wave; of ``cu``: those at its place alone."""
         number = state[self.waves + line]
         events = self._line_events[line].get(number)
         if events is None:
@@ -670,6 +672,7 @@ class WaveMachine(Generic[LineState]):
         return [
             (self.stepped(state, at, after, completions), event)
             for after, completions, event in events
+            if cu is None or event.place == cu
         ]
 
     def lds_steps(self, state: State, place: int) -> list[tuple[State, MachineEvent]]:
