@@ -98,7 +98,7 @@ class PtxComparer(Comparer[PtxInstruction]):
     orders: Orders
 
     def __init__(self, module: PtxFile, source: SourceFunction, function: PtxFunction):
-        super().__init__(source, PTX, len(function.blocks))
+        super().__init__(source, PTX, graph_of(function.blocks))
         self.module = module
         self.function = function
         self.has_clusters = _number_of(module.target) >= _CLUSTERS_SINCE

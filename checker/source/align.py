@@ -3,23 +3,26 @@
 By place where both sides have line numbers: the compiler carries them from each operation to the
 instructions that it becomes. Operations that share a place and a kind are taken in their order if
 there are as many instructions, else they are not distinguished. Without line numbers by order, and
-only if each block has the same kinds in the same order as one block of the source. What is
+only if each block of the source has the kinds of one block of the code, or of a few that it was
+divided into, in the same order. What is
 not certain is said as the function's ``problem``, and nothing is judged then. Accesses are
 aligned, not fences: a fence may leave no instruction.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Protocol
 
 from fencewright.checker.source.program import (
     SourceFunction,
     SourceOperation,
 )
+from fencewright.lowering.code.dominance import dominates, immediate_dominators, spans_of
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.graph import graph_of
+from fencewright.lowering.code.graph import Graph, graph_of
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
@@ -121,12 +124,12 @@ class CodeAccess:
 def align(
     source: SourceFunction,
     found: Sequence[CodeAccess],
-    blocks: int,
+    graph: Graph[int],
     files: Mapping[int, str],
     elsewhere: Iterable[SourceLocation] = (),
     width: int = 1,
 ) -> Alignment:
-    """The operations of ``source`` that instructions come from, in code of so many ``blocks``.
+    """The operations of ``source`` that instructions come from; ``graph``: of the code's blocks.
 
     ``files``: names by their numbers in ``.loc``. ``elsewhere``: places of other functions.
     ``width``: the most threads that run as one, which need no barrier.
@@ -140,7 +143,7 @@ def align(
     if have_places and any(each.place is not None for each in source.operations):
         places = frozenset(map(_key, elsewhere))
         return _Places(source, found, files, places, width).align()
-    return _by_order(source, blocks, found)
+    return _by_order(source, graph, found)
 
 
 _Key = tuple[str, int, int]
@@ -338,21 +341,15 @@ def _code_class(found: CodeAccess) -> _Class:
     return found.kind.value, found.space is AddressSpace.LOCAL
 
 
-def _by_order(source: SourceFunction, blocks: int, found: Sequence[CodeAccess]) -> Alignment:
+def _by_order(source: SourceFunction, graph: Graph[int], found: Sequence[CodeAccess]) -> Alignment:
     """Alignment of the blocks that alone have their kinds of accesses, in order."""
+    reached = _reached(source)
     theirs = [
         [op for op in block.operations if op.is_access or op.kind is Kind.BARRIER]
         for number, block in enumerate(source.blocks)
-        if number in _reached(source)
+        if number in reached
     ]
-    ours: list[list[CodeAccess]] = [[] for _ in range(blocks)]
-    for each in found:
-        ours[each.block].append(each)
-    theirs, ours = [each for each in theirs if each], [each for each in ours if each]
-    wanted = [tuple(map(_source_class, each)) for each in theirs]
-    have = [tuple(map(_code_class, each)) for each in ours]
-    if not theirs and not ours:
-        return Alignment(Method.ORDER)
+    theirs = [each for each in theirs if each]
     if any(
         op.space is AddressSpace.GENERIC or (op.kind is Kind.COPY and not op.into_lds)
         for b in theirs
@@ -361,20 +358,50 @@ def _by_order(source: SourceFunction, blocks: int, found: Sequence[CodeAccess]) 
         return Alignment(
             Method.ORDER, problem="there are no line numbers, and generic pointers in the source"
         )
-    if Counter(wanted) != Counter(have):
-        return Alignment(
-            Method.ORDER, problem="there are no line numbers, and the blocks have other accesses"
-        )
-    if max(Counter(wanted).values()) > 1:
+    by_kinds = {tuple(map(_source_class, each)): each for each in theirs}
+    if len(by_kinds) < len(theirs):
         return Alignment(
             Method.ORDER, problem="there are no line numbers, and two blocks have the same accesses"
         )
     candidates: dict[int, tuple[int, ...]] = {}
-    for operations, kinds in zip(theirs, wanted, strict=True):
-        instructions = ours[have.index(kinds)]
+    for instructions in _whole_blocks(graph, found, frozenset(by_kinds)):
+        operations = by_kinds.pop(tuple(map(_code_class, instructions)), None)
+        if operations is None:
+            break
         for numbers, each in zip(_runs(operations), instructions, strict=True):
             candidates[each.key] = numbers
+    if by_kinds or len(candidates) < len(found):
+        return Alignment(
+            Method.ORDER, problem="there are no line numbers, and the blocks have other accesses"
+        )
     return Alignment(Method.ORDER, candidates)
+
+
+def _whole_blocks(
+    graph: Graph[int], found: Sequence[CodeAccess], wanted: Collection[tuple[_Class, ...]]
+) -> Iterator[list[CodeAccess]]:
+    """The accesses of each block of the source that the code may have.
+
+    A compiler divides a block where one lane acts for all: several blocks, one after another, of
+    which the first dominates the others, are one where no fewer and no more of them are wanted.
+    """
+    spans = spans_of(immediate_dominators(graph, graph.nodes[0])) if graph.nodes else {}
+    longest = max(map(len, wanted), default=0)
+    ours = [list(own) for _, own in groupby(found, key=lambda each: each.block)]
+    start = 0
+    while start < len(ours):
+        whole = ours[start]
+        ends = [start + 1] * (tuple(map(_code_class, whole)) in wanted)
+        for end in range(start + 1, len(ours)):
+            whole = whole + ours[end]
+            first, last = ours[start][0].block, ours[end][0].block
+            if len(whole) > longest or last not in spans or not dominates(spans, first, last):
+                break
+            ends += [end + 1] * (tuple(map(_code_class, whole)) in wanted)
+        if len(ends) != 1:
+            return
+        yield [each for own in ours[start : ends[0]] for each in own]
+        start = ends[0]
 
 
 def _runs(operations: Sequence[SourceOperation]) -> Iterator[tuple[int, ...]]:

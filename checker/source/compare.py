@@ -21,6 +21,7 @@ from fencewright.checker.source.program import (
     SourceOperation,
 )
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Ordering, Scope
 
@@ -118,10 +119,10 @@ class Comparer(ABC, Generic[Code]):
     REFERS_TO_ITSELF: ClassVar[bool]
     """True if a finding about one access names it as the earlier one too."""
 
-    def __init__(self, source: SourceFunction, hierarchy: Hierarchy, blocks: int):
+    def __init__(self, source: SourceFunction, hierarchy: Hierarchy, graph: Graph[int]):
         self.source = source
         self.hierarchy = hierarchy
-        self.blocks = blocks
+        self.graph = graph
         self.obligations = Obligations({})
         self.aligned: dict[int, Aligned[Code]] = {}
         self.pairs: dict[Finding, Pair[Code]] = {}
@@ -184,7 +185,7 @@ class Comparer(ABC, Generic[Code]):
         if problem := self.source.problem or self.unfit():
             return not_compared(self.source.name, problem)
         found = list(self.accesses())
-        return self.judge(align(self.source, found, self.blocks, files, elsewhere, self.WIDTH))
+        return self.judge(align(self.source, found, self.graph, files, elsewhere, self.WIDTH))
 
     def judge(self, alignment: Alignment) -> Comparison[Self]:
         """The findings for operations that are aligned; raises ``AssemblyError``."""

@@ -8,6 +8,7 @@ from fencewright.checker.source.align import Alignment, Method, align
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.source_location import SourceLocation
 
 TAIL = """
@@ -39,9 +40,9 @@ def aligned(
     assembly = read_assembly("\n".join((*lines, "s_endpgm")), "k.s")
     places = [SourceLocation("k.py", line, 1) for line in elsewhere]
     flow = flow_of(assembly.functions["k"])
-    accesses, blocks = list(accesses_of(flow)), len(flow.blocks)
+    accesses, graph = list(accesses_of(flow)), graph_of(flow.blocks)
     asked = read_source(text).functions["k"]
-    return align(asked, accesses, blocks, {1: "dir/k.py"}, places, AmdComparer.WIDTH)
+    return align(asked, accesses, graph, {1: "dir/k.py"}, places, AmdComparer.WIDTH)
 
 
 def found(alignment: Alignment) -> dict[int, tuple[int, ...]]:
@@ -176,6 +177,26 @@ def test_by_order() -> None:
     # Between two atomics, plain accesses of a kind are not told apart.
     plain = aligned([(0, SET), (0, SET), (0, RAISE)], [(0, STORE), (0, STORE), (0, STORE)])
     assert found(plain) == {0: (0, 1), 1: (0, 1), 2: (2,)}
+
+
+def test_by_order_of_a_block_that_the_compiler_divided() -> None:
+    """One lane adds for all of them; arguments are loaded where they are used."""
+    add = "global_atomic_add v0, v1, s[0:1]"
+    one_lane = [
+        (0, STORE), (0, "s_and_saveexec_b64 s[8:9], vcc"), (0, "s_cbranch_execz .LBB0_2"),
+        (0, add), (0, ".LBB0_2:"), (0, "s_load_dword s4, s[4:5], 0x18"),
+    ]  # fmt: skip
+    source = [(0, SET), (0, ADD)]
+    assert found(aligned(source, one_lane)) == {0: (0,), 3: (1,)}
+    parts = [(0, SET), (0, "br i1 %c, label %a, label %b"), (0, "a:"), (0, ADD),
+        (0, "br label %b"), (0, "b:")]  # fmt: skip
+    assert found(aligned(parts, one_lane)) == {0: (0,), 3: (1,)}
+    # One part of a block, and both, are blocks of the source.
+    either = [*parts, (0, SET), (0, ADD)]
+    assert "other accesses" in aligned(either, [*one_lane, (0, STORE), (0, add)]).problem
+    # The second is reached past the first, too.
+    past = [(0, "s_cbranch_scc1 .LBB0_1"), (0, STORE), (0, ".LBB0_1:"), (0, add)]
+    assert "other accesses" in aligned(source, past).problem
 
 
 def test_order_is_refused_where_it_is_not_certain() -> None:
