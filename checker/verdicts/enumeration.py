@@ -220,17 +220,20 @@ class _Question:
             free[RANK] = 32
         constraints = self.by_threads.get(frozenset((thread,)), ())
         choices = list(self._choices(list(free.values())))
-        indices = product(
-            product(*_ranges(self.sizes.block, self.sizes.of_threads)),
-            product(*_ranges(self.sizes.grid, self.sizes.of_ctas)),
-            choices,
-        )
-        for tid, ctaid, chosen in indices:
-            self._try(len(self.orders[thread]))
-            made = _Instance(tid, ctaid, dict(zip(free, chosen, strict=True)), {})
-            self._evaluate(thread, made, parameters)
-            if self._hold(constraints, {thread: made}):
-                yield made
+        alike, of_tid, others = _by_level(self.orders[thread])
+        nobody = _Instance((), (), {}, {})
+        self._evaluate(alike, nobody, parameters)
+        for tid in product(*_ranges(self.sizes.block, self.sizes.of_threads)):
+            any_cta = _Instance(tid, (), {}, dict(nobody.values))
+            self._evaluate(of_tid, any_cta, parameters)
+            ctas = product(*_ranges(self.sizes.grid, self.sizes.of_ctas))
+            for ctaid, chosen in product(ctas, choices):
+                self._try(len(self.orders[thread]))
+                own = dict(zip(free, chosen, strict=True))
+                made = _Instance(tid, ctaid, own, dict(any_cta.values))
+                self._evaluate(others, made, parameters)
+                if self._hold(constraints, {thread: made}):
+                    yield made
 
     def _witness(self, parameters: Mapping[tuple[str, int], int]) -> Witness | None:
         always = self.by_threads.get(frozenset(), ())
@@ -322,10 +325,10 @@ class _Question:
     # Values
 
     def _evaluate(
-        self, thread: int, made: _Instance, parameters: Mapping[tuple[str, int], int]
+        self, order: Iterable[Value], made: _Instance, parameters: Mapping[tuple[str, int], int]
     ) -> None:
         values = made.values
-        for each in self.orders[thread]:
+        for each in order:
             if isinstance(each, Apply):
                 values[each] = applied(each, values)
             elif isinstance(each, Const):
@@ -405,6 +408,30 @@ def _placed(numbers: Numbers, told: str) -> Numbers:
 
 def _told(sizes: tuple[int, int, int], told: str) -> Numbers:
     return sizes[: "xyz".index(told[-1]) + 1]
+
+
+def _by_level(order: Iterable[Value]) -> tuple[list[Value], list[Value], list[Value]]:
+    """The values that all threads of a launch have alike, those that a thread's place in its CTA
+    decides, and the others."""
+    level: dict[Value, int] = {}
+    found = list[Value](), list[Value](), list[Value]()
+    for each in order:
+        if isinstance(each, Apply):
+            own = max((level[part] for part in each.arguments), default=0)
+        elif isinstance(each, Thread) and each.name.startswith("%tid."):
+            own = 1
+        else:
+            own = 0 if isinstance(each, Param) or _is_of_launch(each) else 2
+        level[each] = own
+        found[own].append(each)
+    return found
+
+
+def _is_of_launch(value: Value) -> bool:
+    """True of a number, and of a size of the launch."""
+    if not isinstance(value, Const):
+        return False
+    return isinstance(value.constant, int) or value.constant.startswith(("%ntid.", "%nctaid."))
 
 
 def _own_name(value: Value) -> str | None:
