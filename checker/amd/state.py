@@ -384,8 +384,8 @@ class State:
         self.flight |= other.flight
         self.stores_at_barrier |= other.stores_at_barrier
         self.unflushed_since_barrier |= other.unflushed_since_barrier
-        self.dirty = [mine | its for mine, its in zip(self.dirty, other.dirty, strict=True)]
-        self.stale = [mine | its for mine, its in zip(self.stale, other.stale, strict=True)]
+        self.dirty = _with(self.dirty, other.dirty)
+        self.stale = _with(self.stale, other.stale)
         for number, its in other.covered.items():
             mine = self.covered.get(number, its)
             self.covered[number] = tuple(a | b for a, b in zip(mine, its, strict=True))
@@ -437,9 +437,7 @@ class State:
             for number in self.pending_peer_invalidates.keys()
             | other.pending_peer_invalidates.keys()
         }
-        self.stale_for_peers = [
-            a | b for a, b in zip(self.stale_for_peers, other.stale_for_peers, strict=True)
-        ]
+        self.stale_for_peers = _with(self.stale_for_peers, other.stale_for_peers)
         # Reads that are stale on neither path are in no set, so that equal states compare equal.
         self.pending_peer_invalidates = {
             number: tuple(a & b for a, b in zip(bits, self.stale_for_peers, strict=True))
@@ -530,21 +528,19 @@ class State:
         elif kind is Kind.CACHE:
             self._invalidate(operation)
         if operation.writes and effect.stores is not None:
-            for reach in range(effect.stores + 1, _REACHES):
-                self.dirty[reach] |= bit
+            self.dirty = _with(self.dirty, [bit] * _REACHES, effect.stores + 1)
         elif operation.is_scalar_store:
-            self.dirty = [each | bit for each in self.dirty]
+            self.dirty = _with(self.dirty, [bit] * _REACHES)
         if operation.is_vector_load or kind is Kind.RMW or kind is Kind.BARRIER:
-            self.stale = [each | bit for each in self.stale]
+            self.stale = _with(self.stale, [bit] * len(LEVELS))
             for number, cleared in self.pending_invalidates.items():
                 self.pending_invalidates[number] = tuple(each & ~bit for each in cleared)
             if self.has_peers:
-                self.stale_for_peers = [each | bit for each in self.stale_for_peers]
+                self.stale_for_peers = _with(self.stale_for_peers, [bit] * len(LEVELS))
                 for number, settled in self.pending_peer_invalidates.items():
                     self.pending_peer_invalidates[number] = tuple(each & ~bit for each in settled)
             others = bit << code.others
-            for reach in range(Visibility.CLUSTER, _REACHES):
-                self.dirty[reach] |= others
+            self.dirty = _with(self.dirty, [others] * _REACHES, Visibility.CLUSTER)
             if kind is Kind.BARRIER and self.flight & code.in_memory & code.writes:
                 self.stores_at_barrier |= bit
                 self.unflushed_since_barrier |= bit
@@ -590,11 +586,10 @@ class State:
         self.stale[-1] |= operation.bit
 
     def _outside(self, bit: int) -> None:
-        for reach in range(Visibility.CLUSTER, _REACHES):
-            self.dirty[reach] |= bit
-        self.stale = [each | bit for each in self.stale]
+        self.dirty = _with(self.dirty, [bit] * _REACHES, Visibility.CLUSTER)
+        self.stale = _with(self.stale, [bit] * len(LEVELS))
         if self.has_peers:
-            self.stale_for_peers = [each | bit for each in self.stale_for_peers]
+            self.stale_for_peers = _with(self.stale_for_peers, [bit] * len(LEVELS))
 
     def wait(self, counts: Mapping[str, int]) -> None:
         """A wait for some counters."""
@@ -701,6 +696,22 @@ def halves_of(step: Step) -> int:
     if name is None or not name.is_half:
         return BOTH_HALVES
     return 0b10 if name.is_upper else 0b01
+
+
+def _with(sets: Sequence[int], more: Sequence[int], first: int = 0) -> list[int]:
+    """Sets of operations, from the ``first`` on with more.
+
+    Those that are one object stay one: a set has a bit for each operation of the function.
+    """
+    made = list(sets)
+    known: dict[tuple[int, int], int] = {}
+    for place in range(first, len(made)):
+        mine, its = sets[place], more[place]
+        key = id(mine), id(its)
+        if key not in known:
+            known[key] = mine | its
+        made[place] = known[key]
+    return made
 
 
 def _left(name: Counter, number: int) -> tuple[int, ...]:
