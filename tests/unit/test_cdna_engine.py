@@ -48,8 +48,8 @@ from fencewright.simulator.core.program import (
 )
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
-EXAMPLES = 2_000 if THOROUGH else 300
-PLAIN_LIMIT = 30_000 if THOROUGH else 2_500
+EXAMPLES = 20_000 if THOROUGH else 300
+PLAIN_LIMIT = 2_500
 
 CONFIGURATIONS = (
     CdnaConfiguration("gfx942"),
@@ -166,7 +166,7 @@ def _uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
     )
 
 
-@pytest.mark.parametrize("share", shares(12))
+@pytest.mark.parametrize("share", shares(20))
 def test_engine_equals_the_plain_machine(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

@@ -352,3 +352,12 @@ def test_a_flat_access_that_is_not_in_lds_is_in_order(body: tuple[str, ...], lat
     found = re.search(r"late at workgroup: lines? ([\d, ]+)", text)
     assert (found[1] if found else "") == late
     assert "late at" in said(*body, "s_barrier", mode=SPLIT)
+
+
+@pytest.mark.parametrize("mode", [GFX942, SPLIT, GFX1250])
+def test_sets_that_are_equal_are_one_object(mode: Mode) -> None:
+    """Each has a bit for every operation, so that a long function would have them many times."""
+    found = lifted(*[LOAD, STORE] * 20, mode=mode)
+    for place in found.places.values():
+        sets = (*place.undone, *place.stale)
+        assert len({*map(id, sets)}) == len({*sets})

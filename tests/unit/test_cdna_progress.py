@@ -373,3 +373,18 @@ def test_a_reduction_that_goes_too_far_is_caught(
     assert expected
     assert reduced(of, on, monkeypatch) == expected
     assert reduced(of, on, monkeypatch, broken) != expected
+
+
+def test_the_way_on_from_a_state_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[State] = []
+
+    class Counted(ProgressEngine):
+        def hurried(self, state: State) -> tuple[State, list[MachineEvent]]:
+            looked_at.append(state)
+            return super().hurried(state)
+
+    waves = (STORES_TWICE + wait_for("y", 1, ("sc1",)), wait_for("x", 2, ("sc1",)))
+    of = program(*((far(n), code) for n, code in enumerate(waves)))
+    reduced(of, GFX942, monkeypatch, Counted)
+    assert len(looked_at) > len(waves)
+    assert len(looked_at) == len({*looked_at})

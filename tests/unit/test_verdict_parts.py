@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from weakref import ref
 
 import pytest
 from work_count import growth
@@ -11,7 +13,7 @@ from fencewright.checker import judge_amd
 from fencewright.checker.check_amd import check
 from fencewright.checker.nvidia import findings
 from fencewright.checker.verdicts import judge
-from fencewright.checker.verdicts.arithmetic import are_apart
+from fencewright.checker.verdicts.arithmetic import are_apart, span_of
 from fencewright.checker.verdicts.expressions import Expressions, leaves, trailing_zeros
 from fencewright.checker.verdicts.intervals import full_barriers, shared
 from fencewright.checker.verdicts.iterations import executed
@@ -232,3 +234,49 @@ def test_long_functions_take_linear_work(
     """Beyond the pairs that are judged, here a few."""
     monkeypatch.setattr(judge, "_MOST_PAIRS", 10)
     assert growth(judged, 8) < 1.1
+
+
+@pytest.mark.parametrize("read", [inputs.ptx, inputs.amd], ids=["ptx", "amd"])
+def test_equal_places_are_compared_once(
+    read: Callable[[int, int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[object] = []
+
+    def counted(*arguments: Any) -> bool:
+        compared.append(arguments)
+        return are_apart(*arguments)
+
+    monkeypatch.setattr(judge, "are_apart", counted)
+    counts: list[int] = []
+    for parts in (2, 20):
+        compared.clear()
+        if read is inputs.ptx:
+            judged_as_ptx(parts)()
+        else:
+            judged_as_amd(parts)()
+        counts.append(len(compared))
+    assert counts[0] == counts[1] > 0
+
+
+def test_a_bound_of_another_value_is_none_of_a_place():
+    own = kernel("""
+    setp.ge.u32 %p1, %r2, 7; @%p1 bra END;
+    st.shared.u32 [%r3], 1;
+    setp.ge.u32 %p2, %r1, 5; @%p2 bra END;
+    st.shared.u32 [%r3], 1;
+    shl.b32 %r4, %r2, 2; add.u32 %r4, %r4, %r3;
+    st.shared.u32 [%r4], 1;
+END:
+""")
+    one, other, indexed = (span_of(own, each) for each in own.accesses)
+    assert one == other != indexed
+
+
+def test_nothing_of_a_check_is_kept_with_its_verdict():
+    assembly = read_assembly(inputs.amd(1, 2))
+    checked = check(assembly, assembly.functions["k0"])
+    kept = ref(checked)
+    judged = judge_amd.judged(checked)
+    del checked
+    assert kept() is None
+    assert judged.function.name == "k0"
