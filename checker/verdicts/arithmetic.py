@@ -506,10 +506,11 @@ def _bounds_in(kernel: Kernel, access: Access) -> Iterator[_Bound]:
 
 def _bounds_of(kernel: Kernel, access: Access) -> Iterator[_Bound]:
     e = Expressions(kernel.table)
-    literals = [each.literal for each in executed(kernel, access, 0) if isinstance(each, Holds)]
-    for literal in literals:
-        yield from _bound_of(e, literal)
-    for constraint in executed(kernel, access, 0):
+    constraints = executed(kernel, access, 0)
+    for each in constraints:
+        if isinstance(each, Holds):
+            yield from _bound_of(e, each.literal)
+    for constraint in constraints:
         if not isinstance(constraint, AnyOf):
             continue
         # The first iteration, or what the one before went on under.
