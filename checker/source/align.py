@@ -3,10 +3,9 @@
 By place where both sides have line numbers: the compiler carries them from each operation to the
 instructions that it becomes. Operations that share a place and a kind are taken in their order if
 there are as many instructions, else they are not distinguished. Without line numbers by order, and
-only if each block of the source has the kinds of one block of the code, or of a few that it was
-divided into, in the same order. What is
-not certain is said as the function's ``problem``, and nothing is judged then. Accesses are
-aligned, not fences: a fence may leave no instruction.
+only if each block of the source has the kinds of one block of the code, or of a few into which it
+was divided, in the same order. What is not certain is said as the function's ``problem``, and
+nothing is judged then. Accesses are aligned, not fences: a fence may leave no instruction.
 """
 
 from bisect import bisect_left, bisect_right
@@ -385,7 +384,9 @@ def _whole_blocks(
     A compiler divides a block where one lane acts for all: several blocks, one after another, of
     which the first dominates the others, are one where no fewer and no more of them are wanted.
     """
-    spans = spans_of(immediate_dominators(graph, graph.nodes[0])) if graph.nodes else {}
+    if not found:
+        return
+    spans = spans_of(immediate_dominators(graph, graph.nodes[0]))
     longest = max(map(len, wanted), default=0)
     ours = [list(own) for _, own in groupby(found, key=lambda each: each.block)]
     start = 0
