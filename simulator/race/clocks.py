@@ -89,12 +89,16 @@ class Clocks:
         """Knowledge with the clocks of threads of one or more blocks."""
         rows, threads = dict(known.rows), self.threads
         changed: dict[int, list[int]] = {}
+        last, row = -1, list[int]()
         for thread, clock in own:
-            block, index = thread // threads, thread % threads
-            row = changed.get(block)
-            if row is None:
-                old = rows.get(block)
-                row = changed[block] = [0] * self.threads if old is None else list(old)
+            block = thread // threads
+            if block != last:
+                last, found = block, changed.get(block)
+                if found is None:
+                    old = rows.get(block)
+                    found = changed[block] = [0] * threads if old is None else list(old)
+                row = found
+            index = thread - block * threads
             if row[index] < clock:
                 row[index] = clock
         for block, row in changed.items():

@@ -165,6 +165,8 @@ class Detector(Observer):
         self.accesses = 0
         # True where a value that was read has ordered something: in another order it may not.
         self.is_ordered_by_values = False
+        # True where a race was not reported.
+        self.is_forgiving = False
 
     def begin(self, thread: Thread) -> None:
         """Begin with a thread."""
@@ -325,20 +327,26 @@ class Detector(Observer):
         who = thread.number
         if size == shadow.grain and site not in self.read_only_sites:
             # Most reads: of one word that nobody, this thread, or one that it knows of has written.
-            word = at // size
+            word, mine = at // size, who + 1
             writer, reader = shadow.writer[word], shadow.reader[word]
             if not writer:
                 is_seen = memory.space != "shared"
+            elif writer == mine:
+                is_seen = True
             else:
-                is_seen = writer == who + 1 or self._knows_thread(
-                    state, writer - 1, shadow.written[word]
+                block, index = divmod(writer - 1, self.clocks.threads)
+                row = state.known.rows.get(block)
+                is_seen = (
+                    row is not None and writer <= self.count and row[index] >= shadow.written[word]
                 )
-            if is_seen and word not in shadow.strong and (reader <= 0 or reader == who + 1):
+            if is_seen and (reader <= 0 or reader == mine) and word not in shadow.strong:
                 self.accesses += 1
                 if reader == MANY:
                     shadow.many[word][who] = state.clock, site
                 else:
-                    shadow.reader[word], shadow.read[word] = who + 1, state.clock
+                    if not reader:
+                        shadow.reader[word] = mine
+                    shadow.read[word] = state.clock
                     shadow.read_site[word] = site
                 return
         self._check_read(state, shadow, memory, at, size, site, who, state.clock)
@@ -443,6 +451,7 @@ class Detector(Observer):
             one, two = (self.machine.threads[each.thread] for each in (first, second))
             if one.warp is two.warp and first.turn == two.order.turns.get(second.site, 0):
                 # Lanes that write one value at once, as reductions do.
+                self.is_forgiving = True
                 return
         link = self._nearly(first, second)
         self.races[key] = Race(kind, memory, at, size, first, second, same, link)
@@ -722,18 +731,21 @@ class Detector(Observer):
 
     def meet(self, arrived: Sequence[Thread], left: Sequence[Thread]) -> None:
         """A barrier of a block or a warp."""
-        states: list[State] = [each.order for each in arrived]
-        for site in {each.waits.site for each in arrived if each.waits is not None}:
-            self.executed[site] = True
-        known = NOTHING
-        for one in {id(each.known): each.known for each in states}.values():
-            known = self.clocks.join(known, one)
-        known = with_agents(known, [each.heard for each in states if each.heard])
-        known = self.clocks.with_all(known, [(each.home.thread, each.clock) for each in states])
-        for each in states:
-            each.clock += 1
-        for each in left:
+        known, last = NOTHING, None
+        heard: list[Mapping[int, int]] = []
+        own: list[tuple[int, int]] = []
+        for each in arrived:
             state: State = each.order
+            if state.known is not last:
+                last = state.known
+                known = self.clocks.join(known, last)
+            if state.heard:
+                heard.append(state.heard)
+            own.append((each.number, state.clock))
+            state.clock += 1
+        known = self.clocks.with_all(with_agents(known, heard), own)
+        for each in left:
+            state = each.order
             state.known = known
             if state.heard:
                 state.heard.clear()

@@ -42,7 +42,14 @@ from fencewright.simulator.threads.declarations import (
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import Allocation, Memory
 from fencewright.simulator.threads.observer import Observer
-from fencewright.simulator.threads.schedule import IN_ORDER, Outcome, Schedule, Scheduler, Stops
+from fencewright.simulator.threads.schedule import (
+    IN_ORDER,
+    Outcome,
+    Schedule,
+    Scheduler,
+    Stops,
+    without_collections,
+)
 from fencewright.simulator.threads.unknown import OutOfBounds
 
 Size = tuple[int, int, int]
@@ -745,6 +752,7 @@ def _initialise(found: Allocation, variable: Variable, globals_: dict[str, int])
         found.data[begin : begin + variable.element] = data
 
 
+@without_collections()
 def execute(
     module: Module,
     launch: Launch,

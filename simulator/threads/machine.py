@@ -24,7 +24,7 @@ from fencewright.simulator.threads.memory import (
     outside,
 )
 from fencewright.simulator.threads.observer import Observer, Site
-from fencewright.simulator.threads.state import Block, Cluster, Mbarrier, Size, Thread
+from fencewright.simulator.threads.state import WARP, Block, Cluster, Mbarrier, Size, Thread
 from fencewright.simulator.threads.unknown import NotExecuted, Unknown, UnknownUsed
 
 MOST_POLLED = 64
@@ -102,6 +102,17 @@ class Machine:
                 threads += 1
             block.live = len(block.threads)
             yield block
+
+    def close(self) -> None:
+        """Free the threads, whose circles take a collection of garbage else."""
+        for thread in self.threads[::WARP]:
+            thread.warp.threads.clear()
+        for each in self.blocks:
+            each.threads.clear()
+            each.cluster.blocks.clear()
+            each.shared.home = None
+        self.threads.clear()
+        self.observer = Observer()
 
     # Addresses
 

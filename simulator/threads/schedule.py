@@ -11,7 +11,8 @@ that another one wins the lock or the ticket that it would win.
 import gc
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +51,14 @@ class Warp:
     )
     running: int = 0
     live: int = 0
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """The threads at a barrier of a block, and their requests, in their order."""
+
+    threads: list[Thread] = field(default_factory=list[Thread])
+    requests: list[BarrierWait] = field(default_factory=list[BarrierWait])
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,19 @@ class Outcome:
 Entry = Callable[[Machine, Thread], Any]
 
 
+@contextmanager
+def without_collections() -> Generator[None]:
+    """Make and run a launch without collections of garbage, which would find nothing: it keeps all
+    that it makes."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 class Scheduler:
     """Runs all threads of a machine."""
 
@@ -144,19 +166,7 @@ class Scheduler:
                     each.warp = warp
 
     def run(self) -> Outcome:
-        """Run to the end, or to an instruction that cannot be executed.
-
-        Without collections of garbage: a run keeps all that it makes, so that they find nothing.
-        """
-        was_on = gc.isenabled()
-        gc.disable()
-        try:
-            return self._run()
-        finally:
-            if was_on:
-                gc.enable()
-
-    def _run(self) -> Outcome:
+        """Run to the end, or to an instruction that cannot be executed."""
         outcome, machine, ready = self.outcome, self.machine, self.ready
         machine.observer.start(machine)
         while self.left:
@@ -294,30 +304,48 @@ class Scheduler:
         block = thread.block
         arrived = block.barriers.get(request.number)
         if arrived is None:
-            arrived = block.barriers[request.number] = []
-        arrived.append((thread, request))
+            arrived = block.barriers[request.number] = Arrivals()
+        arrived.threads.append(thread)
+        arrived.requests.append(request)
         if request.waits:
-            self._block(thread, request)
+            thread.waits = request
+            warp = thread.warp
+            warp.running -= 1
+            if not warp.running and warp.waiting:
+                self._resolve_present(warp)
         else:
             self.ready.append(thread)
-        if len(arrived) >= (block.live if arrived[0][1].count is None else 1):
+        if len(arrived.threads) >= (block.live if arrived.requests[0].count is None else 1):
             self._try_barrier(block, request.number)
 
     def _try_barrier(self, block: Block, number: int) -> None:
         arrived = block.barriers.get(number)
-        if not arrived:
+        if arrived is None:
             return
-        count = arrived[0][1].count
+        threads, requests = arrived.threads, arrived.requests
+        first = requests[0]
         # Without a count all threads take part that have not exited.
-        if len(arrived) < (block.live if count is None else count):
+        if len(threads) < (block.live if first.count is None else first.count):
             return
         del block.barriers[number]
         self.idle = 0
-        threads = [thread for thread, _ in arrived]
-        waiting = [(thread, request) for thread, request in arrived if request.waits]
-        self._note_partial(block, arrived)
+        is_one = len(set(map(id, requests))) == 1
+        sites = {first.site} if is_one else {each.site for each in requests}
+        for site in sites:
+            self.machine.executed[site] = True
+        if len(threads) < len(block.threads) or len(sites) > 1:
+            self._note_partial(block, list(zip(threads, requests, strict=True)))
+        if is_one and first.waits and not first.fold:
+            # Most barriers: at one instruction, whose threads all wait and get nothing.
+            self.machine.observer.meet(threads, threads)
+            for thread in threads:
+                thread.waits = None
+                thread.warp.running += 1
+            self.ready.extend(threads)
+            return
+        waiting = [each for each in zip(threads, requests, strict=True) if each[1].waits]
         self.machine.observer.meet(threads, [thread for thread, _ in waiting])
-        folded = [request.value for _, request in arrived if request.fold]
+        folded = [request.value for request in requests if request.fold]
         results = {
             fold: FOLDS[fold](folded)
             for fold in {request.fold for _, request in waiting if request.fold}
@@ -327,8 +355,6 @@ class Scheduler:
 
     def _note_partial(self, block: Block, arrived: list[tuple[Thread, BarrierWait]]) -> None:
         """Notice warps whose lanes came to an aligned barrier in part, or to different ones."""
-        if len(arrived) == len(block.threads) and len({each.site for _, each in arrived}) == 1:
-            return
         aligned = [each for each in arrived if self._is_aligned(each[1].site)]
         lanes = Counter(thread.index // WARP for thread, _ in aligned)
         places: dict[int, set[int]] = {}
@@ -413,6 +439,8 @@ class Scheduler:
         results = together(kind)({thread.lane: request.value for thread, request in arrived})
         if kind == "bar.warp.sync":
             threads = [thread for thread, _ in arrived]
+            for _, request in arrived:
+                self.machine.executed[request.site] = True
             self.machine.observer.meet(threads, threads)
         for thread, _ in arrived:
             self._wake(thread, results[thread.lane])

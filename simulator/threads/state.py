@@ -78,7 +78,7 @@ class Block:
         self.cx, self.cy, self.cz = place
         self.threads: list[Thread] = []
         self.live = 0
-        self.barriers: dict[int, list[Any]] = {}
+        self.barriers: dict[int, Any] = {}
         self.cluster: Any = None
 
 

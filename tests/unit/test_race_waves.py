@@ -16,8 +16,10 @@ import pytest
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.race import verdict as race_verdict
 from fencewright.simulator.race.verdict import (
+    Execution,
     Judgement,
     Verdict,
+    executions,
     judge,
     judge_by_thread,
     judge_by_waves,
@@ -200,7 +202,7 @@ _LEFT = (
     _TO + _FLOAT + _BAR + "ld.global.u32 %r7, [%d3];\n",
     _TO + "st.relaxed.gpu.global.u32 [%d3], 1;\n",
     "fence.acq_rel.gpu;\n",
-    _ONE + "atom.relaxed.gpu.global.add.u32 %r7, [%d3], 1;\n",
+    _ONE + "atom.relaxed.gpu.global.add.u32 %r7, [%d3], 1;\nadd.u32 %r7, %r7, 1;\n",
     _ONE + "red.release.gpu.global.add.u32 [%d3], 1;\n",
     _ONE + "red.relaxed.cta.global.add.u32 [%d3], 1;\n",
     _ONE + "atom.relaxed.gpu.global.exch.b32 _, [%d3], %r4;\n",
@@ -299,6 +301,26 @@ def test_each_part_is_needed(line: str, other: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("body", _LEFT)
 def test_other_kernels_are_left_to_threads(body: str) -> None:
     assert not _is_shown(body)
+
+
+def _no(execution: Execution) -> bool:
+    return False
+
+
+def test_one_order_shows_as_much_as_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads run one order of the kernels of ``plain`` that have no race, and find the same."""
+    unused = _ONE + "atom.relaxed.gpu.global.add.u32 %r7, [%d3], 1;\n"
+    launch = parse_launch("k<<<2, 64>>>(u32[256], u32[512])")
+    assert len(list(executions(_module(unused), launch))) == 1
+    assert all(len(list(executions(_module(each), launch))) > 1 for each in (_LEFT[3], *_LEFT[5:8]))
+    assert len(list(executions(_module(_ONE + "st.global.u32 [%d3], %r4;\n"), launch))) > 1
+    one = _cases()[_CASES:]
+    monkeypatch.setattr(race_verdict, "_is_settled", _no)
+    for module, text, found in one:
+        both = judge_by_thread(module, parse_launch(text))
+        assert (found.findings, found.missed, found.problem) == (
+            both.findings, both.missed, both.problem,
+        ), text  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,8 @@ from math import prod
 
 import numpy as np
 
-from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.ptx.code.statements import Statement
 from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.lanes import LaneFlags
@@ -22,8 +19,6 @@ from fencewright.simulator.execution.program import CrossLane, LaneBlock, LanePr
 from fencewright.simulator.execution.program import Step as LaneStep
 from fencewright.simulator.kernels.ptx.kernel import program_of
 from fencewright.simulator.race.waves.observer import NotShown
-from fencewright.simulator.semantics.formulas import FOLDS, formula_of
-from fencewright.simulator.semantics.operands import literal
 from fencewright.simulator.threads.compile import Layout
 from fencewright.simulator.threads.launch import (
     Launch,
@@ -35,17 +30,10 @@ from fencewright.simulator.threads.launch import (
     settled,
 )
 from fencewright.simulator.threads.memory import Memory
+from fencewright.simulator.threads.plain import is_plain
 
 WAVES_AT_ONCE, MOST_MEMORY = 1024, 1 << 26
 """Waves that run together, and the bytes of shared and local memory that those may have."""
-_WHOLE_WARP = 0xFFFFFFFF
-_SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.PRIVATE)
-_OF_OTHERS = ("%clock", "%globaltimer", "%envreg")
-"""Special registers whose values depend on more than the thread."""
-_MEETINGS = frozenset({"bar sync", "barrier sync", "bar warp sync"})
-_LANES = frozenset({"shfl", "vote", "match", "redux", "elect"})
-_COMMUTE = FOLDS - {"exch"}
-_EVERYWHERE = (Scope.AGENT, Scope.SYSTEM)
 _LEAST_THREADS = 256
 """The threads from which on waves are faster than threads one by one."""
 _MOST_INSTRUCTIONS = 1 << 32
@@ -116,59 +104,6 @@ def executed(
         memory.contents(each.name).tobytes() if each.name in buffers else None
         for each in waves.program.given
     )
-
-
-# The kernels whose lanes may run together
-
-
-def is_plain(statement: Statement, *, sees_order: bool = False) -> bool:
-    """True of an instruction that the lanes of a wave may execute together.
-
-    ``sees_order``: the order of atomics may be seen, in their results, and lanes may name those
-    that exchange values, of which the other lanes' are not seen.
-    """
-    opcode, operands = statement.opcode, statement.operands
-    if any(each.startswith(_OF_OTHERS) for each in operands):
-        return False
-    match opcode.kind:
-        case Kind.COMPUTE:
-            known = opcode.of_parameters or opcode.head in ("mov", "cvta")
-            return known or formula_of(opcode) is not None
-        case Kind.LANES:
-            is_whole = _is_of_all(operands[-1]) or (sees_order and opcode.head == "shfl")
-            return opcode.head in _LANES and is_whole
-        case Kind.LOAD | Kind.STORE:
-            return not statement.is_strong and _is_in_memory(statement)
-        case Kind.RMW:
-            is_result_used = opcode.head == "atom" and operands[0] != "_"
-            is_near = opcode.spaces == (AddressSpace.LOCAL,)
-            reaches = is_near or statement.scope in _EVERYWHERE
-            is_relaxed = statement.ordering is Ordering.RELAXED and opcode.vector == 1
-            commutes = opcode.update in _COMMUTE and opcode.width in (32, 64)
-            return (
-                (sees_order or not is_result_used)
-                and reaches
-                and is_relaxed
-                and commutes
-                and _is_in_memory(statement)
-            )
-        case Kind.BARRIER:
-            is_of_warp = statement.operation == "bar warp sync"
-            is_whole = _is_of_all(operands[0]) if is_of_warp else operands in (("0",), ())
-            return statement.operation in _MEETINGS and is_whole
-        case Kind.BRANCH | Kind.END:
-            return True
-        case _:
-            return False
-
-
-def _is_of_all(mask: str) -> bool:
-    return literal(mask, "b32") == _WHOLE_WARP
-
-
-def _is_in_memory(statement: Statement) -> bool:
-    opcode = statement.opcode
-    return opcode.width in (8, 16, 32, 64) and all(each in _SPACES for each in opcode.spaces)
 
 
 # Programs

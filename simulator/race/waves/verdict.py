@@ -1,9 +1,7 @@
 """The verdict on a launch in which nothing is wrong, by executing all of its waves together.
 
-Of a kernel whose accesses are weak, or atomics whose order nobody sees, and whose lanes meet at
-whole barriers, every order of threads gives the same values as long as there is no race, so that
-the orders executed here show as much as those of ``simulator.threads``. Every other kernel, and
-every launch in which something may be wrong, is left to these.
+One order shows as much as all, of the kernels of ``threads.plain``. Every other kernel, and every launch in
+which something may be wrong, is left to ``simulator.threads``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,9 +15,7 @@ from fencewright.simulator.execution.program import (
     MemoryInstruction,
     MemorySpace,
 )
-from fencewright.simulator.race.schedules import ORDERS
-from fencewright.simulator.race.verdict import is_access
-from fencewright.simulator.race.waves.launch import is_plain, waves_of
+from fencewright.simulator.race.waves.launch import waves_of
 from fencewright.simulator.race.waves.observer import NotShown, Step, WaveObserver
 from fencewright.simulator.threads.compile import site_of
 from fencewright.simulator.threads.launch import (
@@ -28,6 +24,7 @@ from fencewright.simulator.threads.launch import (
     settled,
 )
 from fencewright.simulator.threads.observer import Site
+from fencewright.simulator.threads.plain import order_matters, rounds
 
 MOST_INSTRUCTIONS = 100_000
 """Instructions that one wave executes at most."""
@@ -35,8 +32,7 @@ MOST_INSTRUCTIONS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A launch without a finding: its instructions, those executed, and the accesses of all
-    orders."""
+    """A launch without a finding: its instructions, those executed, and its accesses."""
 
     sites: tuple[Site, ...]
     executed: set[int]
@@ -44,7 +40,7 @@ class Shown:
 
 
 def shown(module: Module, launch: Launch, given: Mapping[int, bytes]) -> Shown | None:
-    """A launch executed in both orders; None where something may be wrong.
+    """A launch executed in one order, as good as any; None where something may be wrong.
 
     ``given``: the bytes that arrays begin with, by argument. Raises ``LaunchError``.
     """
@@ -61,40 +57,17 @@ def _shown(module: Module, launch: Launch, given: Mapping[int, bytes]) -> Shown:
         site_of(each, number, kernel, module.ptx.files)
         for number, each in enumerate(kernel.instructions)
     )
-    _check(sites)
+    if reason := order_matters(sites):
+        raise NotShown(reason)
     waves = waves_of(module, kernel, launch, given)
     program, asked, memory = waves.program, waves.launch, waves.memory
     variables = module.ptx.variables
     if any(variables[each.name].space == "const" for each in program.variables):
         raise NotShown("constant memory, whose reads are not counted")
     steps = _steps(program, sites)
-    found = Shown(sites, set(), 0)
-    for order in ORDERS:
-        observer = WaveObserver(steps, memory, asked.groups, asked.threads, waves.shared)
-        execute(
-            program, asked, memory, observer, limit=MOST_INSTRUCTIONS,
-            resident=waves.resident, is_reverse=order.is_reverse,
-        )  # fmt: skip
-        executed = found.executed | observer.executed
-        found = Shown(sites, executed, found.checked + observer.accesses)
-    missed = any(is_access(site) and site.number not in found.executed for site in sites)
-    if missed and any(each.is_atomic for each in steps):
-        raise NotShown("other orders may execute what these two have not")
-    return found
-
-
-# The kernels whose values do not depend on the order of threads
-
-
-def _check(sites: tuple[Site, ...]) -> None:
-    """Refuse a kernel with an instruction of another kind. Raises ``NotShown``."""
-    statements = [each.instruction.statement for each in sites]
-    for each in statements:
-        if not is_plain(each):
-            raise NotShown(f"{each.opcode.name} is of another kind")
-    atomics = [each.opcode for each in statements if each.kind is Kind.RMW]
-    if len({(each.update, each.type) for each in atomics}) > 1:
-        raise NotShown("atomics that may not commute")
+    observer = WaveObserver(steps, memory, asked.groups, asked.threads, waves.shared)
+    execute(program, asked, memory, observer, limit=MOST_INSTRUCTIONS, resident=waves.resident)
+    return Shown(sites, observer.executed, observer.accesses)
 
 
 # Programs
@@ -122,8 +95,5 @@ def _steps(program: LaneProgram, sites: tuple[Site, ...]) -> tuple[Step, ...]:
                 is_exact,
             )
 
-    is_exact = not any(
-        opcode.kind is Kind.RMW and opcode.is_float
-        for opcode in (each.instruction.statement.opcode for each in sites)
-    )
+    is_exact = not rounds(sites)
     return tuple(steps())
