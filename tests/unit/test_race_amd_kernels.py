@@ -357,7 +357,7 @@ def test_the_reverse_order_runs_every_lane() -> None:
     assert after.contents("data", np.uint32).tolist() == list(range(100))
 
 
-# Loads to LDS, which kernels are not executed with
+# Loads to LDS as events
 
 _LOAD = Access(Path.VECTOR, True, False, Counted((Counter.VMCNT,)), l1=True)
 _READ = Access(Path.LDS, True, False, Counted((Counter.LGKMCNT,)))
@@ -389,6 +389,63 @@ def test_a_load_to_lds_may_come_before_a_read_that_was_not_waited_for(waits: boo
         detector.wait(0, [(Counter.LGKMCNT, 0)])
     detector.copy(0, _LOAD, 2, [Side(memory, [0])], [Side(lds, [0])])
     assert bool(detector.races) is not waits
+
+
+# Loads to LDS in kernels: what they write is there when vmcnt says so, whenever it is written
+
+_RESOURCE = """s_mov_b64 s[4:5], s[8:9]
+s_mov_b32 s6, 0x1000
+s_mov_b32 s7, 0x00020000
+v_lshlrev_b32_e32 v5, 4, v0
+v_and_b32_e32 v7, 0xff, v1
+s_mov_b32 m0, 0
+"""
+"""data as a buffer in s[4:7]; in v5 the lane's place in data of 16 bytes, in v7 in a wave's LDS."""
+_TO_LDS = (
+    ("gfx90a", "buffer_load_dword v1, s[4:7], 0 offen lds"),
+    ("gfx942", "buffer_load_dword v1, s[4:7], 0 offen lds"),
+    ("gfx942", "global_load_lds_dword v1, s[8:9]"),
+    ("gfx950", "global_load_lds_dword v1, s[8:9]"),
+    ("gfx950", "buffer_load_dwordx4 v5, s[4:7], 0 offen lds"),
+    ("gfx950", "global_load_lds_dwordx4 v5, s[8:9]"),
+)
+_COPIES = """s_cmp_eq_u32 s14, 0
+s_cbranch_scc0 .Ldone{0}
+COPY
+s_waitcnt vmcnt(0)
+.Ldone{0}:
+"""
+"""Wave 0 copies, and waits."""
+_READS_IT = "ds_read_b32 v3, v7\n"
+_READ_HERE = "s_waitcnt lgkmcnt(0)\n"
+_READ_BY_ALL = f"{_COPIES.format(1)}s_barrier\n{_READS_IT}{_READ_HERE}"
+
+
+@pytest.mark.parametrize(("chip", "copy"), _TO_LDS)
+@pytest.mark.parametrize(
+    ("body", "block", "said"),
+    [
+        (f"COPY\ns_waitcnt vmcnt(0)\n{_READS_IT}", 64, ""),
+        (f"COPY\n{_READS_IT}", 64, "the write may still be outstanding: put s_waitcnt vmcnt(0)"),
+        (_READ_BY_ALL, 128, ""),
+        (_READ_BY_ALL.replace("s_waitcnt vmcnt(0)", "s_nop 0"), 128, "put s_waitcnt vmcnt(0)"),
+        (_READ_BY_ALL.replace("s_barrier", "s_nop 0"), 128, "put __syncthreads() between them"),
+        # The same place in LDS, by m0, for the next copy.
+        (f"COPY\ns_waitcnt vmcnt(0)\n{_READS_IT}{_READ_HERE}COPY\n", 64, ""),
+        (f"COPY\ns_waitcnt vmcnt(0)\n{_READS_IT}COPY\n", 64, "the read may still be outstanding"),
+        (f"{_READ_BY_ALL}s_barrier\n{_COPIES.format(2)}", 128, ""),
+        (f"{_READ_BY_ALL}{_COPIES.format(2)}", 128, "put __syncthreads() between them"),
+        ("COPY\nds_write_b32 v7, v2\n", 64, "put s_waitcnt vmcnt(0)"),
+        ("COPY\nglobal_store_dword v1, v2, s[8:9]\n", 64, ""),
+    ],
+)
+def test_kernels_copy_to_lds(chip: str, copy: str, body: str, block: int, said: str) -> None:
+    code = assembly(f"{BEGIN}{_RESOURCE}{body.replace('COPY', copy)}s_endpgm", chip)
+    launch = f"k<<<1, {block}>>>(i32[1024]=iota, i32[64], i32[64])"
+    found = judge_kernel(code, parse_launch(launch))
+    assert not found.problem
+    assert bool(found.errors) is bool(said)
+    assert all(said in each.text for each in found.findings)
 
 
 _FIRST_OF_THREE = """global_atomic_add v3, v6, v2, s[10:11] sc0

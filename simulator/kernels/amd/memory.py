@@ -436,7 +436,7 @@ def _buffer(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _For
     if not words.keys() <= _BUFFER_WORDS:
         raise NotExecutedError(f"'{' '.join(instruction.modifiers)}' is not executed")
     *data, address, resource, scalar = instruction.operands
-    result, _ = _results(parts)
+    result = None if kind is Kind.COPY else _results(parts)[0]
     held = tuple(data) if kind in (Kind.STORE, Kind.RMW) else ()
     names = _register(address) if words.keys() & {"offen", "idxen"} else None
     index, own = None, names
