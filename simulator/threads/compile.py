@@ -82,19 +82,14 @@ class Program:
         return entry
 
 
-def _callees(function: PtxFunction) -> Iterator[str]:
-    for each in function.instructions:
-        if each.statement.operation == "call":
-            for operand in each.statement.operands:
-                if not operand.startswith("("):
-                    yield operand
-                    break
-
-
-def _reachable(module: PtxFile, kernel: PtxFunction) -> list[PtxFunction]:
+def _reachable(module: PtxFile, declared: Declarations, kernel: PtxFunction) -> list[PtxFunction]:
+    """A kernel and the functions that are called, or whose addresses are named."""
     found, queue = {kernel.name: kernel}, [kernel]
+    names = [text for each in declared.initial.values() for text in each.values]
     while queue:
-        for name in _callees(queue.pop()):
+        names += (text for each in queue.pop().instructions for text in each.statement.operands)
+        while names:
+            name = names.pop()
             if name in module.functions and name not in found:
                 found[name] = module.functions[name]
                 queue.append(found[name])
@@ -214,7 +209,7 @@ def compile_kernel(
 ) -> Program:
     """A kernel compiled; ``globals_``: the addresses of the variables of the module."""
     kernel = module.functions[name]
-    functions = _reachable(module, kernel)
+    functions = _reachable(module, declared, kernel)
     layout = Layout(module, functions, declared, globals_)
     sites: list[Site] = []
     lines: list[str] = []
@@ -224,6 +219,8 @@ def compile_kernel(
         _Function(
             function, kernel, layout.places, declared, sites, lines, of_line, updates, module.files
         ).write()
+    at = (f"{globals_[each.name]}: f_{spelt(each.name)}" for each in functions[1:] if globals_)
+    lines.append(f"FUNCTIONS = {{{', '.join(at)}}}")
     source = "\n".join(lines) + "\n"
     return Program(
         kernel, tuple(sites), source, compile(source, GENERATED, "exec"), of_line, layout.shared,

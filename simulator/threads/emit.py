@@ -621,7 +621,9 @@ class Emitter:
         elif name == "__assertfail":
             yield "raise Trapped('an assertion that fails')"
         elif self.operands.function.type_of(name) is not None:
-            raise NotExecuted("a call of a function that a register names")
+            yield f"called = FUNCTIONS.get({self.operands.register(name)})"
+            yield "if called is None: raise NotExecuted('a call of what is no function here')"
+            yield f"yield from called(T, [{', '.join(given)}], [{', '.join(passed)}])"
         else:
             yield f"if 'f_{spelt(name)}' not in globals():"
             yield f" raise NotExecuted({f'a call of {name}, which has no body here'!r})"

@@ -40,7 +40,7 @@ from fencewright.simulator.threads.declarations import (
     read_declarations,
 )
 from fencewright.simulator.threads.machine import Machine
-from fencewright.simulator.threads.memory import Allocation, Memory
+from fencewright.simulator.threads.memory import CODE_WINDOW, Allocation, Memory
 from fencewright.simulator.threads.observer import Observer
 from fencewright.simulator.threads.schedule import (
     IN_ORDER,
@@ -773,7 +773,9 @@ def execute(
     assert launch.cluster is not None
     memory = Memory()
     arguments = given_arguments(kernel, launch, memory, given or {})
-    globals_: dict[str, int] = {}
+    globals_ = {
+        name: CODE_WINDOW << 32 | 16 * at for at, name in enumerate(module.ptx.functions, 1)
+    }
     of_module: dict[str, Allocation] = {}
     for name, declared in module.ptx.variables.items():
         if declared.space in ("global", "const"):

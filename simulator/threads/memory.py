@@ -12,8 +12,8 @@ from typing import Any
 from fencewright.simulator.semantics.tensors import RANK_BITS
 from fencewright.simulator.threads.unknown import OutOfBounds, Unknown
 
-SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW = 1, 2, 3
-"""The upper halves of generic addresses of other spaces than global."""
+SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, CODE_WINDOW = 1, 2, 3, 4
+"""The upper halves of generic addresses of other spaces than global, and of functions."""
 _FIRST = 0x7F00
 OFFSET = 0xFFFFFFFF
 SHARED_OFFSET = (1 << RANK_BITS) - 1

@@ -118,6 +118,37 @@ def test_functions_variables_and_local_memory() -> None:
     assert result(kernel(body, before=before))[0] == 18
 
 
+_FUNCTIONS = "".join(
+    f".func (.param .b32 back) {name}(.param .b32 value)\n{{ .reg .b32 %q<3>; "
+    f"ld.param.u32 %q1, [value]; mul.lo.u32 %q2, %q1, {factor}; st.param.b32 [back], %q2; ret; }}\n"
+    for name, factor in (("twice", 2), ("thrice", 3))
+)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "values"),
+    [
+        ("mov.u64 %rd4, twice; mov.u64 %rd5, thrice; selp.b64 %rd6, %rd5, %rd4, %p1;", [0, 2, 6]),
+        ("ld.global.u64 %rd6, [table+8];", [0, 3, 6]),
+        ("mov.u64 %rd6, %rd1;", None),
+    ],
+)
+def test_a_register_names_a_function(chosen: str, values: list[int] | None) -> None:
+    """By its address, also from a table; another address is of no function."""
+    body = f"""
+    setp.eq.u32 %p1, %r1, 2; {chosen}
+    {{ .param .b32 given; .param .b32 got; st.param.b32 [given], %r1;
+      p: .callprototype (.param .b32 _) _ (.param .b32 _);
+      call (got), %rd6, (given), p; ld.param.b32 %r5, [got]; }}
+    st.global.u32 [%rd3], %r5; ret;"""
+    table = ".global .align 8 .u64 table[2] = {twice, thrice};\n"
+    text = kernel(body, before=_FUNCTIONS + table)
+    if values is None:
+        assert "a call of what is no function here" in run(text).outcome.problem
+    else:
+        assert result(text)[:3] == values
+
+
 @pytest.mark.parametrize("schedule", ORDERS)
 def test_copies_are_complete_when_they_are_waited_for(schedule: Schedule) -> None:
     body = """
