@@ -7,7 +7,7 @@ not known, and is never held against it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -76,6 +76,17 @@ class _Replays:
     def __call__(self, conflict: Race) -> bool:
         return self._replayer.replay(conflict).is_confirmed
 
+    def suspected(self, verdict: Verdict) -> Verdict:
+        """The verdict with the first suspect that a launch shows to race there."""
+        for each in verdict.suspects:
+            shown = self._replayer.replay(each, is_suspect=True)
+            if shown.launch is not None:
+                condition = f"one as --launch '{shown.written}'"
+                conflict = replace(each, condition=condition)
+                kind = VerdictKind.LAUNCH
+                return replace(verdict, kind=kind, conflicts=(conflict,), condition=condition)
+        return verdict
+
 
 def judged(
     file: PtxFile, function: PtxFunction, launch: Launch | None = None, *, replays: bool = True
@@ -86,12 +97,10 @@ def judged(
     """
     verdict = judge(kernel_of(file, function), launch)
     sources = {each.line: each.source for each in function.instructions}
+    own = _Replays(file, function)
+    verdict = own.suspected(verdict) if replays else verdict
     races = list(
-        findings_of(
-            verdict,
-            lambda line: sources.get(line) or line,
-            _Replays(file, function) if replays else _never,
-        )
+        findings_of(verdict, lambda line: sources.get(line) or line, own if replays else _never)
     )
     others = [*hazards(file, function)]
     wrong = next((each for each in others if each.level in (_ERROR, _WARNING)), None)

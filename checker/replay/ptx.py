@@ -5,9 +5,9 @@ memory, is guessed here. It is confirmed where an execution has a race of the sa
 or of copies of them that come of the same places of the source; it is not disproved where none has.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice, repeat
 from math import prod
 
 from fencewright.checker.verdicts.model import Conflict, Numbers, Witness
@@ -31,12 +31,17 @@ _MOST_THREADS = 4096
 """Threads of a launch that are executed."""
 _MOST_TURNS = 20_000
 """Turns of its threads that one run may take."""
+_MOST_STEPS = 200_000
+"""Turns and accesses that all runs for a function's suspects may take."""
 _MOST_RUNS = 24
 """Runs of the first launch; others are executed in both orders alone."""
 _MOST_VALUE = 1 << 16
 """The largest value of a parameter that is taken from a witness: others are sizes without bound."""
 _WHOLE = (8, 0, 64, 1024)
 """Whole numbers that are tried for parameters that the witness says nothing of."""
+_CONTENTS = (("", ""), ("iota", "iota"), ("iota", "random(1, 64)"))
+"""Contents of the first array and of all others: zeros, numbers, and rows of a sparse matrix with
+columns that collide."""
 _BYTES = (1 << 16, 1 << 22)
 """Sizes of arrays, the larger where an access is out of bounds of the smaller."""
 _OF_CLUSTERS = ("mapa", "barrier cluster arrive", "barrier cluster wait")
@@ -57,6 +62,27 @@ class Replay:
     reason: str = ""
     launch: Launch | None = None
     finding: Finding | None = None
+
+    @property
+    def written(self) -> str:
+        """The launch as the option ``--launch`` has it."""
+        launch = self.launch
+        if launch is None:
+            return ""
+        block = "" if launch.block is None else f"({_listed(launch.block)})"
+        sizes = [f"({_listed(launch.grid)})", block, str(launch.shared)]
+        sizes += [] if launch.cluster is None else [f"({_listed(launch.cluster)})"]
+        arguments = (
+            f"{each.type}[{each.count}]{'=' * bool(each.content)}{each.content}"
+            if isinstance(each, Array)
+            else str(each)
+            for each in launch.arguments
+        )
+        return f"{launch.kernel}<<<{', '.join(sizes)}>>>({_listed(arguments)})"
+
+
+def _listed(parts: Iterable[object]) -> str:
+    return ", ".join(map(str, parts))
 
 
 def replay(module: PtxFile, function: PtxFunction, conflict: Conflict) -> Replay:
@@ -81,9 +107,11 @@ class Replayer:
             each.statement.operation in _OF_CLUSTERS for each in function.instructions
         )
         self.races: dict[_Pair, Replay] = {}
+        self.steps = 0
 
-    def replay(self, conflict: Conflict) -> Replay:
-        """As the function of that name."""
+    def replay(self, conflict: Conflict, *, is_suspect: bool = False) -> Replay:
+        """As the function of that name; ``is_suspect``: of a conflict that may be none, within the
+        steps for all of those."""
         if not self.function.is_entry:
             return Replay(False, "only kernels are launched")
         witness = conflict.witness
@@ -98,6 +126,8 @@ class Replayer:
         reason = ""
         most = _MOST_RUNS
         for launch in dict.fromkeys(self._launches(conflict)):
+            if is_suspect and self.steps > _MOST_STEPS:
+                return Replay(False, "the steps for conflicts that may be none are used up")
             for size in _BYTES:
                 try:
                     problem, is_outside = self._execute(_sized(launch, size), pair, most)
@@ -117,6 +147,7 @@ class Replayer:
         bounds."""
         for each in islice(executions(self.module, launch, limit=_MOST_TURNS), most):
             outcome = each.run.outcome
+            self.steps += outcome.steps + each.detector.accesses
             if outcome.is_outside:
                 # Arrays that are too small: nothing that was executed counts.
                 return problem_of(each.run), True
@@ -151,10 +182,11 @@ class Replayer:
             grid = x, y, z
         elif self.has_clusters and prod(grid) <= _CLUSTER:
             cluster = grid
-        for content in ("", "iota"):
+        for first, others in _CONTENTS:
             for whole in _WHOLE:
+                contents = chain((first,), repeat(others))
                 arguments = tuple(
-                    _argument(parameter, given, witness, whole, content)
+                    _argument(parameter, given, witness, whole, contents)
                     for parameter, given in zip(
                         self.function.parameters, guessed.arguments, strict=True
                     )
@@ -175,10 +207,14 @@ def _size(numbers: Numbers) -> Size:
 
 
 def _argument(
-    parameter: PtxParameter, guessed: Argument, witness: Witness, whole: int, content: str
+    parameter: PtxParameter,
+    guessed: Argument,
+    witness: Witness,
+    whole: int,
+    contents: Iterator[str],
 ) -> Argument:
     if isinstance(guessed, Array) and parameter.size is None:
-        return Array("u32", 1, content)
+        return Array("u32", 1, next(contents))
     if isinstance(guessed, int):
         value = witness.parameters.get(parameter.name)
         return whole if value is None or value > _MOST_VALUE else value

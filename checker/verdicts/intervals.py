@@ -24,6 +24,7 @@ from fencewright.checker.verdicts.model import (
     Group,
     Kernel,
     Not,
+    Region,
 )
 from fencewright.lowering.code.dominance import immediate_dominators
 from fencewright.lowering.code.graph import Graph
@@ -43,6 +44,8 @@ _MOST = 2
 """The count of iterations from which on no more is known."""
 _MOST_COMMITS = 32
 _LANES = 32
+_OF_CTAS = ("%ctaid", "%cluster")
+"""Names of indices that one CTA's threads have alike, and others' not."""
 
 Roles = frozenset[tuple[Value, bool]]
 """Conditions, the same at all times, that both threads of a pair satisfy."""
@@ -292,8 +295,11 @@ class Walks:
         return bool(literals) and all(self.is_uniform(each.value, level) for each in literals)
 
     def is_uniform(self, value: Value, level: Scope) -> bool:
-        """True of a value that all threads of a CTA or warp have alike, when they are together."""
-        if isinstance(value, Const | Param):
+        """True of a value that all threads of a grid, CTA or warp have alike, when they are
+        together."""
+        if isinstance(value, Const):
+            return level is not Scope.AGENT or not str(value.constant).startswith(_OF_CTAS)
+        if isinstance(value, Param):
             return True
         if isinstance(value, Iteration):
             blocks = self.kernel.loops[value.head].blocks
@@ -331,8 +337,10 @@ class Walks:
         """A weak read of one place by all: any write of it meanwhile is a race of its own."""
         barrier = self.kernel.barrier_at.get(value.instruction)
         if barrier is not None:
-            return True  # The result of bar.red.
+            return level is not Scope.AGENT  # The result of bar.red.
         for access in self.kernel.accesses_at.get(value.instruction, ()):
+            if level is Scope.AGENT and access.place.root.region is Region.SHARED:
+                return False
             if access.is_strong or access.agent is not Agent.THREAD or access.place.offset is None:
                 return False
             return all(self.is_uniform(part, level) for part, _ in access.place.offset.terms)

@@ -106,6 +106,8 @@ _MBARRIER_BYTES = 8
 _MOST_UNKNOWN = 32
 """Obstacles after which nobody asks what may order an access of an unknown place: it is one more
 obstacle."""
+_MOST_SUSPECTS = 4
+"""Conflicts of a kernel that is not judged which are kept for an execution."""
 _MOST_RACES = 4
 """Races after which no more are looked for: one is enough for the verdict."""
 
@@ -125,6 +127,7 @@ class _Judge:
         self.budget = Budget()
         self.races: list[Conflict] = []
         self.launches: list[Conflict] = []
+        self.suspects: list[Conflict] = []
         self.obstacles: list[Obstacle] = []
         self.notes: list[Note] = []
         self.rules: set[str] = set()
@@ -193,7 +196,7 @@ class _Judge:
         if self.races:
             return replace(verdict, kind=VerdictKind.RACE, conflicts=tuple(self.races))
         if self.obstacles:
-            return replace(verdict, kind=VerdictKind.NOT_JUDGED)
+            return replace(verdict, kind=VerdictKind.NOT_JUDGED, suspects=tuple(self.suspects))
         if self.launches:
             # The condition that a kernel most likely meets is the verdict's.
             first = max(self.launches, key=attrgetter("is_usual"))
@@ -571,6 +574,7 @@ class _Judge:
             is_order = order.strength is Strength.UNKNOWN
             if not is_order or not self._races_in(self.fewest, first, second, pair):
                 self.obstacles.append(unsure)
+                self._suspect(first, second, relation, constraints, order)
             return False
         return self._race(first, second, relation, constraints, order)
 
@@ -803,6 +807,24 @@ class _Judge:
         return access.line
 
     # Races
+
+    def _suspect(
+        self,
+        first: Access,
+        second: Access,
+        relation: Relation,
+        constraints: Sequence[Constraint],
+        order: Order,
+    ) -> None:
+        """Keep a conflict of which data or an unknown order decide if it is a race: an execution
+        may show it."""
+        if order.strength is Strength.PROVED or len(self.suspects) == _MOST_SUSPECTS:
+            return
+        _, witness = self._witness(relation, constraints)
+        if witness is not None:
+            finding = self._finding(first, second, relation, order)
+            missing = order.reason or _missing(relation)
+            self.suspects.append(Conflict(first, second, relation, witness, missing, finding))
 
     def _race(
         self,

@@ -365,6 +365,11 @@ class Solver(Protocol):
         ...
 
     @property
+    def launch(self) -> object:
+        """The sizes of the launch, as far as they are known."""
+        ...
+
+    @property
     def most_threads(self) -> int:
         """The most threads that a CTA has."""
         ...
@@ -579,7 +584,8 @@ class Verdict:
     """The verdict of a function. ``by``: the rules of the proof, sorted.
 
     ``condition``: of the launches that have a race. ``notes``: reads that only execution orders
-    before a write. ``sides``: halves of protocols that order nothing.
+    before a write. ``sides``: halves of protocols that order nothing. ``suspects``: conflicts of a
+    function that is not judged, which an execution may show to be races.
     """
 
     kind: VerdictKind
@@ -590,6 +596,7 @@ class Verdict:
     obstacles: tuple[Obstacle, ...] = ()
     notes: tuple[Note, ...] = ()
     sides: tuple[OneSide, ...] = ()
+    suspects: tuple[Conflict, ...] = ()
 
 
 # The kernel

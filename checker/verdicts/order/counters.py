@@ -113,7 +113,7 @@ def _adds_one(access: Access) -> bool:
     return access.update == "add" and access.value is not None and number_of(access.value) == 1
 
 
-def _ctas(kernel: Kernel) -> Value:
+def ctas(kernel: Kernel) -> Value:
     """The number of CTAs of the grid."""
     e = Expressions(kernel.table)
     sizes = [
@@ -143,14 +143,14 @@ def _last_added(
     if read.result is None or read.result.bits != 32:
         return None
     e = Expressions(kernel.table)
-    last = e.apply("sub", (_ctas(kernel), e.constant(1, 32)), 32)
+    last = e.apply("sub", (ctas(kernel), e.constant(1, 32)), 32)
     others = Not(Compare("eq", read.result, guard.thread, last, guard.thread))
     if pair.satisfiable(Holds(literal, guard.thread), others) is not Answer.UNSATISFIABLE:
         return None
-    return read if _is_once(kernel, pair, read, thread, anew=True) else None
+    return read if is_once(kernel, pair, read, thread, anew=True) else None
 
 
-def _is_once(kernel: Kernel, pair: ThreadPair, add: Access, thread: int, *, anew: bool) -> bool:
+def is_once(kernel: Kernel, pair: ThreadPair, add: Access, thread: int, *, anew: bool) -> bool:
     """True where one thread of a CTA adds; with ``anew`` it adds to a place only once."""
     other = thread + 1_000
     both = (
@@ -186,7 +186,7 @@ def _awaited(kernel: Kernel, pair: ThreadPair, guard: Guard, thread: int) -> Acc
     wanted = {counts.get(each, 0) for each, _ in guard.members}
     if wanted != {counts[number]}:
         return None
-    if not all(_is_once(kernel, pair, each, thread, anew=False) for each in adds):
+    if not all(is_once(kernel, pair, each, thread, anew=False) for each in adds):
         return None
     return add
 
@@ -273,7 +273,7 @@ def _reaches(
         i: Value = e.resized(around[0].iteration, 32)
         grown = e.apply("mul", (i, e.constant(adds, 32)), 32)
         times = e.apply("add", (grown, times), 32)
-    wanted = e.linear(e.apply("mul", (_ctas(kernel), times), 32))
+    wanted = e.linear(e.apply("mul", (ctas(kernel), times), 32))
     given = e.linear(bound)
     # Of ``bound < count`` the count is at least one more.
     more = 1 if value.operation == "ult" and not is_left else 0

@@ -86,7 +86,7 @@ def guards_of(kernel: Kernel, access: Access, thread: int, other: int) -> Iterat
         if kernel.dominates(step.instruction, end):
             around = kernel.loops_of(step.instruction)
             yield Guard(((step.instruction, None),), around, thread, end, False, ())
-    for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)) if _polls(kernel) else ():
+    for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)) if polls(kernel) else ():
         if kernel.dominates(barrier, end):
             yield from _met(kernel, end, thread, other, barrier)
         elif _is_of_each_iteration(kernel, kernel.block_of[barrier], end):
@@ -151,7 +151,7 @@ def _dominators(kernel: Kernel, block: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Poll:
+class Poll:
     """A loop that polls, with the edges that leave it and test a poll; or a wait in one
     instruction."""
 
@@ -162,11 +162,12 @@ class _Poll:
     instruction: int | None = None
 
 
-def _polls(kernel: Kernel) -> tuple[_Poll, ...]:
+def polls(kernel: Kernel) -> tuple[Poll, ...]:
+    """The loops that poll, and the waits that are done again until they succeed."""
     return kernel.remembered("polls", lambda: tuple(_found_polls(kernel)))
 
 
-def _found_polls(kernel: Kernel) -> Iterator[_Poll]:
+def _found_polls(kernel: Kernel) -> Iterator[Poll]:
     for loop in kernel.loops.values():
         tests: dict[tuple[int, Literal | None], None] = {}
         edges: set[tuple[int, int]] = set()
@@ -179,11 +180,11 @@ def _found_polls(kernel: Kernel) -> Iterator[_Poll]:
                 edges.add(edge)
         if edges:
             around = tuple(each for each in kernel.loops_around(loop.head) if each != loop)
-            yield _Poll(loop.head, tuple(tests), frozenset(edges), around)
+            yield Poll(loop.head, tuple(tests), frozenset(edges), around)
     for step in _retried(kernel):
         block = kernel.block_of[step.instruction]
         entering = frozenset((before, block) for before in kernel.graph.predecessors[block])
-        yield _Poll(block, ((step.instruction, None),), entering, kernel.loops_of(step.instruction))
+        yield Poll(block, ((step.instruction, None),), entering, kernel.loops_of(step.instruction))
 
 
 def _is_of_each_iteration(kernel: Kernel, block: int, end: int) -> bool:
@@ -221,7 +222,7 @@ def _met(
 
     ``is_before``: a barrier of the iteration before.
     """
-    for poll in _polls(kernel):
+    for poll in polls(kernel):
         numbers = {number for number, _ in poll.members}
         own = tuple(
             each

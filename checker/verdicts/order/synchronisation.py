@@ -12,7 +12,15 @@ from fencewright.checker.verdicts.model import (
     Order,
     ThreadPair,
 )
-from fencewright.checker.verdicts.order import clusters, counters, flags, locks, mbarriers, proxies
+from fencewright.checker.verdicts.order import (
+    clusters,
+    counters,
+    flags,
+    grids,
+    locks,
+    mbarriers,
+    proxies,
+)
 from fencewright.checker.verdicts.order.claims import Claim, decided
 from fencewright.checker.verdicts.order.guards import Guard, guards_of
 
@@ -44,6 +52,8 @@ def synchronised(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPai
 
 def _claims(kernel: Kernel, first: Access, second: Access, pair: ThreadPair) -> Iterator[Claim]:
     threads = count(2)
+    yield from grids.claims(kernel, first, second, pair)
+    grid = grids.polled(kernel, pair)
     turned = ThreadPair(pair.relation, pair.constraints, pair.solver, earlier=1, later=0)
     for earlier, later, own in ((first, second, pair), (second, first, turned)):
         yield from proxies.claims(kernel, earlier, later, own)
@@ -55,5 +65,7 @@ def _claims(kernel: Kernel, first: Access, second: Access, pair: ThreadPair) -> 
             continue
         yield from clusters.claims(kernel, done, later, own)
         for guard in guards_of(kernel, later, own.later, next(threads)):
+            if grid.issuperset(number for number, _ in guard.members):
+                continue
             for rule in _BY_GUARDS:
                 yield from rule(kernel, done, later, own, guard, next(threads))
