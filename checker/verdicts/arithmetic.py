@@ -94,10 +94,13 @@ def _alike_names(
         or digits != _digits(other[1], _bounds(kernel, second), is_one_cta=is_one_cta)
     ):
         return _names_in_round(kernel, first, second, launch, is_one_cta=is_one_cta)
-    step = _step_of_chain(digits, _sizes(kernel, launch))
+    sizes = _sizes(kernel, launch)
+    names = frozenset(each.name for each in digits)
+    if _are_one(digits, sizes, -first.size - distance, second.size - distance):
+        return names
+    step = _step_of_chain(digits, sizes)
     if step is None:
         return frozenset()
-    names = frozenset(each.name for each in digits)
     if distance == 0:
         return names if step >= max(first.size, second.size) else frozenset()
     if any(each.times % step for each in digits):
@@ -474,6 +477,36 @@ def _step_of_chain(digits: list[_Digit], sizes: Mapping[str, int]) -> int | None
         if not one.name or not Counter(following.sizes) >= wanted or following.times < one.times:
             return None
     return digits[0].times
+
+
+def _are_one(digits: Sequence[_Digit], sizes: Mapping[str, int], least: int, most: int) -> bool:
+    """True where sums of digits that differ lie by no number above ``least`` and below ``most``
+    apart: of digits that are all below a number."""
+    ranges: list[tuple[int, int]] = []
+    for each in digits:
+        bound = sizes.get(each.name, each.bound)
+        if bound is None or each.sizes:
+            return False
+        ranges.append((each.times, bound - 1))
+    ranges.sort(reverse=True)
+    rests = [sum(times * by for times, by in ranges[n + 1 :]) for n in range(len(ranges))]
+    # Differences of the digits with the largest steps first, and what is left of the distance.
+    work = [(0, least, most, False)]
+    for _ in range(_MOST_MULTIPLES):
+        if not work:
+            return True
+        at, low, high, differs = work.pop()
+        if at == len(ranges):
+            if differs and low < 0 < high:
+                return False
+            continue
+        (times, by), rest = ranges[at], rests[at]
+        first, last = max(-by, -((rest - low) // times)), min(by, (high + rest) // times)
+        work += (
+            (at + 1, low - n * times, high - n * times, differs or n != 0)
+            for n in range(first, last + 1)
+        )
+    return False
 
 
 @dataclass(frozen=True, slots=True)
