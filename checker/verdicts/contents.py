@@ -57,6 +57,7 @@ def contents_of(kernel: Kernel) -> Contents:
     for each in kernel.accesses:
         is_read = each.agent is Agent.THREAD and each.reads and each.result is not None
         is_known = each.place.offset is not None and each.place.root.region in _CHOSEN
+        is_known &= len(kernel.accesses_at[each.instruction]) == 1
         is_simple = _adds(each) if each.is_atomic else not each.is_strong
         if not (is_read and is_known and is_simple):
             continue

@@ -55,6 +55,8 @@ _FOLDED: Mapping[str, Callable[[int, int], int]] = {
     "ult": lambda a, b: a < b,
 }
 _COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "eq", "umin", "umax", "smin", "smax"})
+_WIDTHS = (8, 16, 32)
+"""Widths of parts of a register."""
 _NEUTRAL: Mapping[str, int] = {
     "add": 0,
     "sub": 0,
@@ -265,6 +267,14 @@ class Expressions:
                     "and", (inner.arguments[0], self.constant(second >> by, bits)), bits
                 )
                 return self.apply("shl", (kept, inner.arguments[1]), bits)
+        if operation in ("ashr", "lshr") and second is not None and isinstance(own[0], Apply):
+            # (x << 32) >> 30 is the low half of x, with its sign, times 4.
+            inner = own[0]
+            by = number_of(inner.arguments[1]) if inner.operation == "shl" else None
+            if by is not None and second <= by and bits - by in _WIDTHS:
+                low = self.resized(inner.arguments[0], bits - by)
+                whole = self.resized(low, bits, signed=operation == "ashr")
+                return self.apply("shl", (whole, self.constant(by - second, bits)), bits)
         if own[0] is own[1] and operation in ("eq", "sub", "xor", "ult", "slt"):
             return self.constant(1 if operation == "eq" else 0, bits)
         if operation == "xor" and bits == 1 and second == 1:
@@ -386,7 +396,7 @@ class Expressions:
             factors = sorted((*factors_of(a), *factors_of(b)), key=lambda value: value.number)
             monomial = self.table.apply("mul", factors, WIDE)
             terms[monomial] = terms.get(monomial, 0) + times * others
-        return constant, terms
+        return constant, {value: times for value, times in terms.items() if times}
 
     def _common(
         self,

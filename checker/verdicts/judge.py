@@ -67,6 +67,7 @@ from fencewright.checker.verdicts.model import (
     Verdict,
     Witness,
 )
+from fencewright.checker.verdicts.order import grids
 from fencewright.checker.verdicts.order.clusters import lifetimes
 from fencewright.checker.verdicts.order.counters import handed_tickets
 from fencewright.checker.verdicts.order.halves import halves
@@ -248,6 +249,9 @@ class _Judge:
             if each.instruction not in full and not is_counted:
                 line = self.kernel.line_of(each.instruction)
                 yield Obstacle(DIVERGENT_BARRIER, line)
+        anyone = ThreadPair(Relation.GRID, (), self._solver(Relation.GRID))
+        for number in grids.skipped(self.kernel, anyone):
+            yield Obstacle("not every CTA comes to this barrier", self.kernel.line_of(number))
 
     def _assume_roots(self) -> None:
         """The assumptions that objects are other ones, where a kernel has several and writes
@@ -534,6 +538,10 @@ class _Judge:
         is_of_warps = splits_warps and relation is Relation.CTA
         solver = self._solver(relation, splits_warps=is_of_warps)
         pair = ThreadPair(relation, constraints, solver)
+        if any(each.unless == AnyOf(()) for each in grids.claims(self.kernel, first, second, pair)):
+            # Whatever the conflict is, a barrier of the grid always stands between.
+            if self._is_ordered(first, second, self._order(first, second, pair)):
+                return True
         key = (_shape(first), _shape(second), relation, is_again or is_of_warps)
         answer = self.answers.get(key)
         if answer is None:
@@ -549,11 +557,7 @@ class _Judge:
             self.rules.add("solver")
             return True
         order = self._order(first, second, pair)
-        if order.strength is Strength.PROVED:
-            self.rules.add(order.rule)
-            self.assumptions |= order.assumptions
-            if order.is_note:
-                self.notes.append(_note(first, second, order))
+        if self._is_ordered(first, second, order):
             return True
         if is_strong and order.strength is not Strength.BROKEN:
             return True
@@ -577,6 +581,16 @@ class _Judge:
                 self._suspect(first, second, relation, constraints, order)
             return False
         return self._race(first, second, relation, constraints, order)
+
+    def _is_ordered(self, first: Access, second: Access, order: Order) -> bool:
+        """True of a conflict with an order, which is noted down."""
+        if order.strength is not Strength.PROVED:
+            return False
+        self.rules.add(order.rule)
+        self.assumptions |= order.assumptions
+        if order.is_note:
+            self.notes.append(_note(first, second, order))
+        return True
 
     def _is_one_more(self, first: Access, second: Access) -> bool:
         """True of a pair of an unknown place that no bytes of it make a race, where the kernel is
@@ -726,7 +740,7 @@ class _Judge:
         if self._may_wait(first, second):
             reason = "an mbarrier may order asynchronous accesses"
             return Obstacle(_between(reason, first, second, order), second.line)
-        handshake = self._handshake(first, second)
+        handshake = self._handshake(first, second, relation)
         if handshake is not None:
             return Obstacle(_between("a flag may order them", first, second, order), handshake.line)
         return None
@@ -787,12 +801,13 @@ class _Judge:
         data = (each for each in data_in(values) if each not in self.contents)
         return min(data, key=_number, default=None)
 
-    def _handshake(self, first: Access, second: Access) -> Access | None:
+    def _handshake(self, first: Access, second: Access, relation: Relation) -> Access | None:
         """A strong read on a path to one access, of a strong write on a path from the other."""
         kernel = self.kernel
+        known = grids.polled(kernel, ThreadPair(relation, (), self._solver(relation)))
         for earlier, later in ((first, second), (second, first)):
             for read in kernel.accesses:
-                is_asked = read.is_strong and read.reads and read.instruction in self.asked
+                is_asked = read.is_strong and read.reads and read.instruction in self.asked - known
                 if not is_asked or not kernel.may_reach(read.instruction, later.instruction):
                     continue
                 for write in kernel.accesses:

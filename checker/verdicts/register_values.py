@@ -21,6 +21,7 @@ _DEPTH = 1 << 20
 """The depth beyond which an expression is opaque: they are shared, so that none has to be."""
 _MOST_CONDITIONS = 1_000
 """The conditions of a block from which on the kernel is not judged: each block below has them."""
+_NARROW = 32
 _PASSES = 8
 """The number of times that loops of loops are looked at again, outer ones first."""
 
@@ -376,10 +377,12 @@ class RegisterValues(ABC):
         """The sum of all that is added to a phi once; None for any other form."""
         e, bits = self.expressions, phi.bits
         total, count = e.constant(0, bits), 0
+        # An index of 32 bits in a register of 64: it does not wrap, and is the register then.
+        low = e.resized(e.resized(phi, _NARROW), bits, signed=True) if bits > _NARROW else phi
         work = [(value, False)]
         while work:
             part, negative = work.pop()
-            if part is phi:
+            if part is phi or part is low:
                 count += -1 if negative else 1
             elif isinstance(part, Apply) and part.operation in ("add", "sub"):
                 left, right = part.arguments

@@ -210,6 +210,8 @@ class BitVectors(Interpretation[Any, Any]):
     def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
         """As ``Solver.satisfiable``."""
         z3 = z3_module()
+        if AnyOf(()) in constraints:
+            return Answer.UNSATISFIABLE
         if z3 is None:
             return self._tried(constraints).answer
         if self.budget.solutions.of(self, constraints) is not None:
@@ -275,6 +277,17 @@ class BitVectors(Interpretation[Any, Any]):
         sizes = self.launch.block or self.kernel.required
         most = self.kernel.most_threads if sizes is None else prod(sizes)
         return most if self.most is None else min(most, self.most[1])
+
+    def related(self, relation: Relation) -> "BitVectors":
+        """As ``Solver.related``."""
+        return BitVectors(
+            self.kernel,
+            relation,
+            self.launch,
+            self.budget,
+            splits_warps=self.splits_warps,
+            most=self.most,
+        )
 
     def witness(self, constraints: Sequence[Constraint]) -> Witness | None:
         """Two threads that satisfy all constraints; None if there are none, or none is known."""
@@ -352,11 +365,7 @@ class BitVectors(Interpretation[Any, Any]):
         rows = 8 if len(self.dimensions("tid")) > 1 else 1
         launch = Launch((_SMALL_BLOCK, rows, 1), self.launch.grid or (2, 1, 1))
         return BitVectors(
-            self.kernel,
-            self.relation,
-            launch,
-            self.budget,
-            splits_warps=self.splits_warps,
+            self.kernel, self.relation, launch, self.budget, splits_warps=self.splits_warps
         )
 
     def _checked(self, formulas: Sequence[Any], *, is_witness: bool = False) -> tuple[Any, Any]:

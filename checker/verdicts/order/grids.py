@@ -24,6 +24,7 @@ from fencewright.checker.verdicts.model import (
     Holds,
     Kernel,
     Literal,
+    Not,
     Place,
     Relation,
     ThreadPair,
@@ -82,26 +83,50 @@ def claims(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> 
 
 
 def polled(kernel: Kernel, pair: ThreadPair) -> frozenset[int]:
-    """The instructions that wait at barriers of the grid: they order nothing else."""
-    if pair.relation is not Relation.GRID:
-        return frozenset()
+    """The instructions that wait at barriers of the grid: they order nothing else, and threads of
+    one CTA no more than its own barriers around them."""
     return frozenset(number for each in barriers(kernel, pair) for number, _ in each.poll.members)
 
 
 def barriers(kernel: Kernel, pair: ThreadPair) -> tuple[_Barrier, ...]:
     """The barriers of the grid that all CTAs come to in one order; none where some may not."""
-    free = replace(pair, constraints=(), earlier=0, later=1)
+    found = _every(kernel, pair)
 
     def make() -> tuple[_Barrier, ...]:
-        found = tuple(_found(kernel, free))
         full = frozenset(each.leave for each in found)
         walks = walks_of(kernel, full, Roles())
         is_parted = any(walks.parted(start, Scope.AGENT) for start in walks.starts)
         return () if is_parted else found
 
+    return kernel.remembered(("grid barriers", pair.solver.launch), make) if found else ()
+
+
+def skipped(kernel: Kernel, pair: ThreadPair) -> Iterator[int]:
+    """The barriers of the grid that CTAs never come to while others wait there, by their
+    indices."""
+    free = _anyone(pair)
+    for each in _every(kernel, pair):
+        for literal in kernel.block_conditions[kernel.block_of[each.leave]]:
+            if not all(isinstance(leaf, Const) for leaf in leaves((literal.value,))):
+                continue
+            others = Holds(literal, 0), Not(Holds(literal, 1))
+            if free.satisfiable(*others) is Answer.SATISFIABLE:
+                yield each.leave
+                break
+
+
+def _anyone(pair: ThreadPair) -> ThreadPair:
+    """Any threads of two CTAs of the launch of a pair."""
+    return ThreadPair(Relation.GRID, (), pair.solver.related(Relation.GRID))
+
+
+def _every(kernel: Kernel, pair: ThreadPair) -> tuple[_Barrier, ...]:
+    """The barriers of the grid, whether all CTAs come to them or not."""
     if not any(each.update == "add" and each.releases for each in kernel.accesses):
         return ()
-    return kernel.remembered(("grid barriers", pair.solver.launch), make)
+    free = _anyone(pair)
+    key = "every grid barrier", pair.solver.launch
+    return kernel.remembered(key, lambda: tuple(_found(kernel, free)))
 
 
 def _found(kernel: Kernel, free: ThreadPair) -> Iterator[_Barrier]:

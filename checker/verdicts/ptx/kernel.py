@@ -127,6 +127,19 @@ class _Matrix:
     size: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The arms that conditions choose of the pointers in an address, and these conditions."""
+
+    values: Mapping[Value, Value]
+    literals: tuple[Literal, ...] = ()
+
+
+_NO_CHOICE = _Choice({})
+_MOST_CHOICES = 4
+"""Objects that one access may be of."""
+
+
 class _Filler:
     def __init__(self, file: PtxFile, function: PtxFunction, uncalled: str = ""):
         self.function = function
@@ -274,9 +287,40 @@ class _Filler:
             access = replace(given, proxy=Proxy.GENERIC) if is_generic else given
             if access.space in _OWN or access.proxy in (Proxy.TENSORMAP, Proxy.CONSTANT):
                 continue
-            made = self._access(each, access)
-            if made is not None:
-                yield made
+            for choice in self._choices(each, access):
+                made = self._access(each, access, choice)
+                if made is not None:
+                    yield made
+
+    def _choices(self, each: PtxInstruction, access: effects.Access) -> Iterator["_Choice"]:
+        """The objects that a weak access by a thread may be of, where a condition chooses one of
+        two pointers: one access of each."""
+        statement = each.statement
+        address = access.address if statement.kind in (Kind.LOAD, Kind.STORE) else ""
+        if not address or statement.is_strong:
+            yield _NO_CHOICE
+            return
+        value = self.registers.address(each, address)
+        work = [_NO_CHOICE]
+        for choice in work:
+            form = self.expressions.linear(self._chosen(value, choice))
+            known = self._pointer(form, access.space) is not None or len(work) > _MOST_CHOICES
+            pointers = () if known else (part for part, times in form.terms if times == 1)
+            for part in pointers:
+                if isinstance(part, Apply) and part.operation == "ite":
+                    condition, *arms = part.arguments
+                    for arm, polarity in zip(arms, (True, False), strict=True):
+                        own = self.expressions.literals(condition, polarity, -1)
+                        values = {**choice.values, part: arm}
+                        work.append(_Choice(values, (*choice.literals, *own)))
+                    break
+            else:
+                yield choice
+
+    def _chosen(self, value: Value, choice: "_Choice") -> Value:
+        for part, arm in choice.values.items():
+            value = self.expressions.substituted(value, {part: arm})
+        return value
 
     def _end(self, each: PtxInstruction, access: Access) -> Access:
         """The end of a thread, as a write of the shared memory that a copy of its own reads.
@@ -331,7 +375,7 @@ class _Filler:
         place = self._place(each, address, AddressSpace.GLOBAL)
         if place is None or (place.root.region is Region.UNKNOWN and not self._changes_maps):
             return
-        made = self._access(each, read)
+        made = self._access(each, read, _NO_CHOICE)
         if made is not None:
             yield made
 
@@ -339,7 +383,9 @@ class _Filler:
     def _changes_maps(self) -> bool:
         return any(each.statement.opcode.head == "tensormap" for each in self.function.instructions)
 
-    def _access(self, each: PtxInstruction, access: effects.Access) -> Access | None:
+    def _access(
+        self, each: PtxInstruction, access: effects.Access, choice: "_Choice"
+    ) -> Access | None:
         statement = each.statement
         opcode = statement.opcode
         obstacle, least = "", None
@@ -352,7 +398,7 @@ class _Filler:
             if place.root.region is not Region.UNKNOWN:
                 least = _LEAST_BYTES
         else:
-            known = self._place(each, access.address, access.space)
+            known = self._place(each, access.address, access.space, choice)
             if known is None:
                 return None
             place = known
@@ -397,7 +443,7 @@ class _Filler:
             size=size,
             reads=access.reads,
             writes=access.writes,
-            conditions=self._conditions(each, _COLLECTIVES),
+            conditions=(*self._conditions(each, _COLLECTIVES), *choice.literals),
             is_strong=statement.is_strong and statement.operation not in _COLLECTIVES,
             acquires=acquires,
             releases=releases,
@@ -443,10 +489,15 @@ class _Filler:
         return self.expressions.resized(self.registers.operand(each, text, bits), bits)
 
     def _place(
-        self, each: PtxInstruction, address: str, space: AddressSpace | None
+        self,
+        each: PtxInstruction,
+        address: str,
+        space: AddressSpace | None,
+        choice: "_Choice | None" = None,
     ) -> Place | None:
         """The place of an access; None for memory that no other thread reaches."""
         value = self.registers.address(each, address)
+        value = value if choice is None else self._chosen(value, choice)
         return self._place_of(value, space, self._ranks(each, space))
 
     def _ranks(self, each: PtxInstruction, space: AddressSpace | None) -> Value | None:
