@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from heapq import merge
 from itertools import chain, islice
+from math import prod
 from operator import attrgetter
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
@@ -92,6 +93,9 @@ RULES: tuple[OrderRule, ...] = (
 """Every rule of order, in the order in which they are tried: functions of a kernel, an earlier and
 a later access, and their threads."""
 _ANY = (1 << 30, 1024)
+_MOST_BLOCK = (1024, 1024, 64)
+"""The threads of a CTA in each dimension. Source: CUDA Programming Guide, "Compute
+Capabilities"."""
 _OF_ALL = (
     "more than one thread in a CTA: each accesses this place",
     "more than one CTA: each accesses this place",
@@ -115,10 +119,23 @@ _MOST_RACES = 4
 
 def judge(kernel: Kernel, launch: Launch | None = None) -> Verdict:
     """The verdict of a kernel, for all launches or for one."""
+    if refused := _refused(kernel, launch or Launch()):
+        return Verdict(VerdictKind.NOT_JUDGED, obstacles=refused)
     if kernel.obstacles:
         sides = () if kernel.halves is None else tuple(kernel.halves(kernel, is_decided=False))
         return Verdict(VerdictKind.NOT_JUDGED, obstacles=kernel.obstacles, sides=sides)
     return _Judge(kernel, launch or Launch()).verdict()
+
+
+def _refused(kernel: Kernel, launch: Launch) -> tuple[Obstacle, ...]:
+    """The reason why no kernel is launched so: of threads that there are not all is proved."""
+    block = launch.block
+    if block is None:
+        return ()
+    if kernel.required not in (None, block):
+        return (Obstacle("no launch of this kernel has blocks of that size", 0),)
+    is_large = prod(block) > kernel.most_threads or any(map(int.__gt__, block, _MOST_BLOCK))
+    return (Obstacle("no launch has blocks of so many threads", 0),) * is_large
 
 
 class _Judge:
