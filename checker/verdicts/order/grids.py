@@ -83,9 +83,11 @@ def claims(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> 
 
 
 def polled(kernel: Kernel, pair: ThreadPair) -> frozenset[int]:
-    """The instructions that wait at barriers of the grid: they order nothing else, and threads of
-    one CTA no more than its own barriers around them."""
-    return frozenset(number for each in barriers(kernel, pair) for number, _ in each.poll.members)
+    """The instructions that add and wait at barriers of the grid: they order nothing else, and
+    threads of one CTA no more than its own barriers around them."""
+    every = barriers(kernel, pair)
+    polls_of = frozenset(number for each in every for number, _ in each.poll.members)
+    return polls_of.union(each.add.instruction for each in every)
 
 
 def barriers(kernel: Kernel, pair: ThreadPair) -> tuple[_Barrier, ...]:
