@@ -258,7 +258,7 @@ class Walks:
             after = immediate_dominators(Graph((None, *live.backward.nodes), successors), None)
         found = set[int]()
         for node in live.nodes:
-            if len(live.successors[node]) < 2 or self._is_uniform_branch(node[0], level):
+            if len(live.successors[node]) < 2 or self.is_uniform_branch(node[0], level):
                 continue
             meeting = after[node]
             if meeting is not None and self._is_of_iteration(live, node, meeting):
@@ -286,7 +286,8 @@ class Walks:
             for target in graph.successors[each]
         )
 
-    def _is_uniform_branch(self, block: int, level: Scope) -> bool:
+    def is_uniform_branch(self, block: int, level: Scope) -> bool:
+        """True of a branch on which all threads of a level go one way."""
         literals = [
             literal
             for target in self.kernel.graph.successors[block]

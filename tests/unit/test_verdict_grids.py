@@ -128,6 +128,19 @@ def test_ctas_that_come_to_two_barriers_are_not_separated_by_them() -> None:
     assert verdict(apart).kind is not FREE
 
 
+@pytest.mark.parametrize("parity", range(2))
+def test_others_that_go_on_without_the_thread_that_adds_wait_for_nobody(parity: int) -> None:
+    ends = f"and.b32 %r12, %r1, 1;\nsetp.ne.u32 %p6, %r12, {parity};\n@%p6 bra OUT;\n"
+    load = "ld.global.u32 %r10, [%rd1+4];"
+    body = f"st.global.u32 [%rd4], 1;{barrier('A')}{load}\nOUT:\nret;"
+    body = body.replace(
+        "st.global.u32 [%rd4]", "setp.eq.u32 %p7, %r1, 1;\n@%p7 st.global.u32 [%rd4]"
+    )
+    if parity == 0:
+        body = body.replace("%p7, %r1, 1", "%p7, %r1, 2")
+    assert (verdict(ends + body).kind is FREE) == (parity == 0)
+
+
 def test_a_barrier_of_the_grid_that_a_cta_never_comes_to_is_not_proved() -> None:
     skips = f"and.b32 %r12, %r2, 1;\nsetp.eq.u32 %p6, %r12, 1;\n@%p6 bra OUT;\n{ONCE}\nOUT:\nret;"
     found = verdict(skips)

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from fencewright.checker.verdicts.arithmetic import is_alike
-from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
+from fencewright.checker.verdicts.expressions import Expressions, is_data, leaves, number_of
 from fencewright.checker.verdicts.intervals import Roles, full_barriers, shared, walks_of
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
+    AllOf,
     Answer,
     AnyOf,
     Assumption,
@@ -34,7 +35,7 @@ from fencewright.checker.verdicts.order.counters import ctas, is_once
 from fencewright.checker.verdicts.order.flags import lemma_of, writes_of
 from fencewright.checker.verdicts.order.guards import Guard, Poll, comes_by, polls
 from fencewright.checker.verdicts.order.lemmas import Lemma, VendorLemma
-from fencewright.lowering.code.value import Apply, Const, Value
+from fencewright.lowering.code.value import Apply, Const, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
 _FLIPPED = 1 << 31
@@ -198,11 +199,42 @@ def _around(kernel: Kernel, free: ThreadPair, add: Access) -> _Barrier | None:
         is_after = all(kernel.dominates(add.instruction, number) for number in own)
         if (
             is_after
+            and _stays(kernel, free, enter)
             and all(_waits(kernel, free, add, *each) for each in poll.members)
             and comes_by(kernel, add.conditions, poll.block, poll.edges, leave)
         ):
             return _Barrier(add, poll, leave)
     return None
+
+
+def _stays(kernel: Kernel, free: ThreadPair, enter: int) -> bool:
+    """True where thread 0 of a CTA does not end while others of it go on to a barrier: they would
+    wait for nobody."""
+    e = Expressions(kernel.table)
+    walks = walks_of(kernel, full_barriers(kernel, Scope.WORKGROUP), Roles())
+    home = kernel.block_of[enter]
+    coming = kernel.graph.backward.reachable([home])
+    for block in coming if kernel.loops_of(enter) else coming - {home}:
+        for target in kernel.graph.successors[block]:
+            if target in coming or walks.is_uniform_branch(block, Scope.WORKGROUP):
+                continue
+            literals = kernel.edge_literals.get((block, target), ())
+            if any(map(is_data, leaves(each.value for each in literals))):
+                return False
+            ends = tuple(
+                Holds(replace(each, value=e.substituted(each.value, _first(e, each.value))), 0)
+                for each in literals
+            )
+            goes_on = Not(AllOf(tuple(Holds(each, 0) for each in literals)))
+            if free.satisfiable(goes_on, *ends) is not Answer.UNSATISFIABLE:
+                return False
+    return True
+
+
+def _first(e: Expressions, value: Value) -> Mapping[Value, Value]:
+    """The indices of thread 0, in the place of those in a value."""
+    threads = (leaf for leaf in leaves((value,)) if isinstance(leaf, Thread))
+    return {leaf: e.constant(0, leaf.bits) for leaf in threads if leaf.name.startswith("%tid")}
 
 
 def _waits(

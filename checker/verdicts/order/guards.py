@@ -265,6 +265,10 @@ def comes_by(
     asked = [each for each in conditions if (each.value, each.polarity) not in known]
     if not all(_is_met_by_one(kernel, each) for each in asked):
         return False
+    if asked and any(
+        _is_met_by_one(kernel, _not(each)) for each in kernel.block_conditions[target]
+    ):
+        return False  # That one has ended, or is elsewhere.
     if instruction is not None and kernel.dominates(instruction, barrier):
         return True
     excluded = {(each.value, not each.polarity) for each in conditions}
@@ -282,6 +286,10 @@ def comes_by(
                 seen.add(edge[1])
                 work.append(edge[1])
     return True
+
+
+def _not(literal: Literal) -> Literal:
+    return replace(literal, polarity=not literal.polarity)
 
 
 def _is_met_by_one(kernel: Kernel, literal: Literal) -> bool:
