@@ -9,7 +9,7 @@ threads part on the way to it, all sides come to the same next barrier in the sa
 none.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fencewright.checker.verdicts.expressions import leaves, number_of
@@ -213,6 +213,8 @@ def _later(kernel: Kernel, head: int, times: int) -> Value:
 
 _Node = tuple[int, State]
 _Ending = tuple[int, State]
+_NEVER: _Ending = (-1, ())
+"""The ending of a walk that comes to no barrier."""
 
 
 class Walks:
@@ -247,10 +249,22 @@ class Walks:
         return own | self.pending(access).positions
 
     def parted(self, start: int | None, level: Scope) -> set[int]:
-        """The next barriers to which threads come apart that leave ``start`` together."""
+        """The next barriers to which threads come apart that leave ``start`` together.
+
+        Threads that have ended, or that never come to a barrier again, are not waited for, but a
+        barrier with a count may be complete before they are.
+        """
         ends = self._ends[start]
+        found = self._parted(start, level, ends)
+        barrier_at = self.kernel.barrier_at
+        if counted := {each for each, _ in ends.values() if barrier_at[each].count is not None}:
+            graph = self._graphs[start]
+            never = {node: _NEVER for node in graph if not graph[node] and node not in ends}
+            found |= counted & self._parted(start, level, ends | never)
+        return found
+
+    def _parted(self, start: int | None, level: Scope, ends: Mapping[_Node, _Ending]) -> set[int]:
         every = Graph(tuple(self._graphs[start]), self._graphs[start])
-        # Threads that have ended, or that never come to a barrier again, are not waited for.
         live = every.within(every.backward.reachable(ends))
         after: dict[_Node | None, _Node | None] = {}
         if ends:

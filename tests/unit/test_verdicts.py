@@ -170,6 +170,28 @@ OUT:
     assert verdict_of(roles.replace("bar.sync 2, 128;", "")).kind is RACE
 
 
+@pytest.mark.parametrize(
+    ("writer", "reader", "kind"),
+    [
+        ("st.shared.u32 [%r5], %r2;", "bar.sync 0;", FREE),  # Ended threads count as arrived there.
+        ("st.shared.u32 [%r5], %r2;", "bar.sync 1, 32;", NOT_JUDGED),
+        ("st.shared.u32 [%r5], %r2; bar.arrive 2, 64;", "bar.sync 1, 64;", NOT_JUDGED),
+        ("bar.arrive 1, 64; st.shared.u32 [%r5], %r2;", "bar.sync 1, 64;", NOT_JUDGED),
+    ],
+)
+def test_a_barrier_with_a_count_does_not_wait_for_threads_that_never_come(
+    writer: str, reader: str, kind: VerdictKind
+):
+    roles = f"""
+    setp.lt.u32 %p1, %r2, 32; @%p1 bra READER;
+    {writer} bra OUT;
+READER:
+    {reader} ld.shared.u32 %r8, [%r5+128];
+OUT:
+"""
+    assert verdict_of(roles).kind is kind
+
+
 def test_a_barrier_that_some_threads_do_not_reach_proves_nothing():
     divergent = """
     st.shared.u32 [%r5], %r2;
