@@ -81,8 +81,8 @@ PAGES = (
         text="What threads write through the generic proxy is read or overwritten through the "
         "async "
         "proxy by a copy or a matrix product, with no fence between the two proxies on some path. "
-        "An error where both access the same bytes, a warning where shared memory is read that may "
-        "be the same, a note otherwise.",
+        "An error where an execution shows it, a warning where none does or where shared memory is "
+        "read that may be the same, a note otherwise.",
         source=_PROXIES,
         bad=f"{_STORE}bar.sync 0;\n{_BULK_STORE}",
         good=f"{_STORE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",
@@ -245,9 +245,8 @@ PAGES = (
         Rule.SURPLUS_PROXY_FENCE,
         (_NOTE,),
         summary="A proxy fence can go",
-        text="No access of the one proxy can follow one of the other there; or it is for all "
-        "memory "
-        "where `.shared::cta` will do.",
+        text="Every pair of accesses has the same verdict without it, or with `.shared::cta` in "
+        "place of all memory; or the fence right before or after does as much.",
         source=_PROXIES,
         bad=f"{_STORE}{_PROXY_FENCE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",
         good=f"{_STORE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",

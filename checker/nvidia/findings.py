@@ -6,7 +6,7 @@ where they may be. What other threads do is the same function; what callers and 
 not known, and is never held against it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -17,8 +17,12 @@ from fencewright.checker.nvidia.grid_dependency import GridAnalysis
 from fencewright.checker.nvidia.guarantees import lines_of, releases_at
 from fencewright.checker.nvidia.lifetimes import End, LifetimeAnalysis
 from fencewright.checker.nvidia.phases import Misuse, PhaseAnalysis
-from fencewright.checker.nvidia.proxies import Conflict, ProxyAnalysis, RequiredOrder
-from fencewright.checker.nvidia.surplus import BarrierAnalysis, beside_unknown, idle_orderings
+from fencewright.checker.nvidia.surplus import (
+    BarrierAnalysis,
+    beside_unknown,
+    idle_orderings,
+    idle_proxy_fences,
+)
 from fencewright.checker.nvidia.waits import MissingWait, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
 from fencewright.checker.verdicts.findings import findings_of, merged
@@ -38,7 +42,7 @@ from fencewright.lowering.ptx.code.statements import (
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.completions import SIGNALS, Completion, Left
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.vocabulary import AddressSpace, Ordering
+from fencewright.lowering.vocabulary import Ordering
 
 if TYPE_CHECKING:
     from fencewright.checker.replay.ptx import Replayer
@@ -95,7 +99,8 @@ def judged(
 
     ``replays``: races are executed, and those that an execution shows again are errors.
     """
-    verdict = judge(kernel_of(file, function), launch)
+    kernel = kernel_of(file, function)
+    verdict = judge(kernel, launch)
     sources = {each.line: each.source for each in function.instructions}
     own = _Replays(file, function)
     verdict = own.suspected(verdict) if replays else verdict
@@ -108,6 +113,11 @@ def judged(
         # What is wrong is in no pair of accesses that was judged: a copy that nobody waits for.
         obstacle = Obstacle(f"[{wrong.rule}] is in no pair of accesses", wrong.line)
         verdict = Verdict(VerdictKind.NOT_JUDGED, obstacles=(obstacle,), notes=verdict.notes)
+    known = {each.line for each in others if each.rule is Rule.SURPLUS_PROXY_FENCE}
+    for line, is_narrowed in idle_proxy_fences(kernel, verdict, launch):
+        fence = next((each for each in function.instructions if each.line == line), None)
+        if fence is not None and line not in known:
+            others.append(_surplus_proxy_fence(file, fence, is_narrowed=is_narrowed))
     return JudgedFunction(function, verdict, tuple(merged(races, others)))
 
 
@@ -120,9 +130,6 @@ def hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     """The findings in one function that no verdict is needed for."""
     yield from _unknown(function)
     places = Places(file, function)
-    analysis = ProxyAnalysis(places)
-    missing = [*_proxy_fences(analysis)]
-    yield from missing
     waits = WaitAnalysis(places)
     early = [*_unwaited(waits)]
     yield from early
@@ -139,20 +146,6 @@ def hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
             continue
         message = f"{each} waits for nothing: no path leads here with more in flight than it leaves"
         yield _can_go(file, each, Rule.SURPLUS_WAIT, message)
-    if missing:
-        # A fence that stands in the wrong place is not one too many.
-        return
-    gone: set[int] = set()
-    for fence in analysis.surplus():
-        gone.add(fence.number)
-        message = f"{fence} is owed nowhere: no async access can follow a generic one here"
-        yield _can_go(file, fence, Rule.SURPLUS_PROXY_FENCE, message)
-    for fence in analysis.narrower():
-        if fence.number not in gone:
-            message = (
-                f"{fence} is owed for shared memory alone: fence.proxy.async.shared::cta will do"
-            )
-            yield _finding(fence, Rule.SURPLUS_PROXY_FENCE, _NOTE, message)
 
 
 def _finding(
@@ -173,42 +166,6 @@ def _unknown(function: PtxFunction) -> Iterator[Finding]:
             seen.add(name)
             message = f"'{name}' {each.statement.opcode.problem}: it may do anything"
             yield _finding(each, Rule.UNKNOWN, _WARNING, message)
-
-
-# Proxies
-
-
-def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[Finding]:
-    by_access: dict[tuple[int, str], list[RequiredOrder]] = {}
-    for each in analysis.missing():
-        # Reads before a write are ordered by execution: verdicts have notes of them.
-        if each.conflict is not Conflict.OVERWRITE_READ:
-            by_access.setdefault((each.later.number, each.fence), []).append(each)
-    for (_, fence), required in by_access.items():
-        later = required[0].later
-        sure = any(each.sure for each in required)
-        before = tuple({each.before.number: each.before for each in required}.values())
-        what = _what(required, sure)
-        message = f"{what}, {lines_of(before)}: {fence} is missing between them"
-        yield _finding(later, Rule.PROXY_FENCE, _level_of(required, sure), message, before)
-
-
-def _level_of(required: Sequence[RequiredOrder], sure: bool) -> Level:
-    if sure:
-        return _ERROR
-    # Two pointers to global memory are mostly of two arrays, and shared memory that is written
-    # anew of two buffers; what is read of shared memory was mostly written for that, unless
-    # copies write there, too.
-    is_read = any(each.conflict is Conflict.READ and not each.supplied for each in required)
-    shared = required[0].space is not AddressSpace.GLOBAL
-    return _WARNING if is_read and shared else _NOTE
-
-
-def _what(required: Sequence[RequiredOrder], sure: bool) -> str:
-    name = required[0].later.statement.operation_name
-    verb = "read" if required[0].conflict is Conflict.READ else "overwrite"
-    does = f"{verb}s" if sure else f"may {verb}"
-    return f"{name} {does} what was written through the generic proxy"
 
 
 # Waits for what is asynchronous
@@ -351,9 +308,14 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
     one, other = first.statement, second.statement
     if _is_fence(one) and _is_fence(other):
         if _covers(one, other):
-            yield _surplus_fence(file, second, first)
+            yield _surplus_fence(file, second, first, Rule.SURPLUS_FENCE)
         elif _covers(other, one):
-            yield _surplus_fence(file, first, second)
+            yield _surplus_fence(file, first, second, Rule.SURPLUS_FENCE)
+    elif _is_proxy_fence(one) and _is_proxy_fence(other):
+        if one.opcode.spaces in ((), other.opcode.spaces):
+            yield _surplus_fence(file, second, first, Rule.SURPLUS_PROXY_FENCE)
+        elif not other.opcode.spaces:
+            yield _surplus_fence(file, first, second, Rule.SURPLUS_PROXY_FENCE)
     elif _is_fence(one) and _is_ordered_write(other) and _provides_release(one, other):
         less = _less_release(other)
         message = f"the fence of line {first.line} releases already: {less} will do"
@@ -376,10 +338,19 @@ def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[Finding]:
         yield _finding(each.access, rule, _NOTE, message)
 
 
-def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction) -> Finding:
+def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction, rule: Rule) -> Finding:
     where = "before" if by.number < fence.number else "after"
     message = f"{fence} adds nothing to the {by} right {where} it, line {by.line}"
-    return _can_go(file, fence, Rule.SURPLUS_FENCE, message, by.line)
+    return _can_go(file, fence, rule, message, by.line)
+
+
+def _surplus_proxy_fence(file: PtxFile, fence: PtxInstruction, *, is_narrowed: bool) -> Finding:
+    if is_narrowed:
+        will_do = "fence.proxy.async.shared::cta will do"
+        message = f"{fence} orders nothing but accesses of shared memory: {will_do}"
+        return _finding(fence, Rule.SURPLUS_PROXY_FENCE, _NOTE, message)
+    message = f"{fence} can go: all accesses by the async proxy are ordered without it"
+    return _can_go(file, fence, Rule.SURPLUS_PROXY_FENCE, message)
 
 
 def _can_go(file: PtxFile, fence: PtxInstruction, rule: Rule, message: str, *about: int) -> Finding:
@@ -399,6 +370,10 @@ def _is_heard(each: PtxInstruction) -> bool:
 
 def _is_fence(statement: Statement) -> bool:
     return statement.operation in ("fence", "membar") and not statement.opcode.modifiers
+
+
+def _is_proxy_fence(statement: Statement) -> bool:
+    return statement.operation == "fence proxy async"
 
 
 def _covers(one: Statement, other: Statement) -> bool:

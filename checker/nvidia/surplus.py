@@ -6,12 +6,17 @@ conflict with anything after it, up to the next one. Of barriers next to each ot
 go. Where groups of threads have barriers of their own, one group may meet another at another place
 in the text, and nothing is said. What is not an access by threads, an mbarrier or a copy, counts as
 a conflict with everything. Nothing that an instruction that is not known can run before or after is
-said to be surplus.
+said to be surplus. A fence between proxies can go where a verdict on every pair of accesses is the
+same without it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fencewright.checker.findings.finding import VerdictKind
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Fence, Kernel, Region, Verdict
+from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.code.unknown import beside
@@ -24,6 +29,8 @@ from fencewright.lowering.vocabulary import AddressSpace
 
 _OF_GROUPS = frozenset({"bar arrive", "barrier arrive", "brx"})
 _SILENT = SILENT | CONTROL
+_SHARED = frozenset({Region.SHARED})
+_DECIDED = (VerdictKind.RACE_FREE, VerdictKind.LAUNCH)
 
 
 def beside_unknown(function: PtxFunction) -> frozenset[int]:
@@ -216,3 +223,46 @@ def _is_ordered(each: PtxInstruction) -> bool:
         and statement.ordering is not None
         and (statement.ordering.releases or statement.ordering.acquires)
     )
+
+
+def idle_proxy_fences(
+    kernel: Kernel, verdict: Verdict, launch: Launch | None
+) -> Iterator[tuple[int, bool]]:
+    """The lines of the fences between proxies that a verdict on every pair does not depend on,
+    together; with True, of those of which the part about shared memory is enough.
+
+    Without accesses by the async proxy no verdict does, but other kernels may access global memory.
+    """
+    is_decided = verdict.kind in _DECIDED
+    is_open = not is_decided and any(each.proxy is Proxy.ASYNC for each in kernel.accesses)
+    if kernel.obstacles or is_open:
+        return
+    fences = [
+        each
+        for each in kernel.fences
+        if Proxy.ASYNC in each.proxies and (is_decided or each.regions == _SHARED)
+    ]
+    for line in reversed(dict.fromkeys(kernel.line_of(each.instruction) for each in fences)):
+        own = [each for each in fences if kernel.line_of(each.instruction) == line]
+        for is_narrowed in (False, True):
+            if any(each.is_one_sided or (is_narrowed and each.regions) for each in own):
+                break
+            less = _without(kernel, own, is_narrowed=is_narrowed)
+            if _decided(judge(less, launch)) == _decided(verdict):
+                kernel = less
+                yield line, is_narrowed
+                break
+
+
+def _decided(verdict: Verdict) -> object:
+    """All that a verdict says of pairs of accesses."""
+    conflicts = ((each.first, each.second, each.condition) for each in verdict.conflicts)
+    return verdict.kind, verdict.notes, tuple(conflicts)
+
+
+def _without(kernel: Kernel, fences: list[Fence], *, is_narrowed: bool) -> Kernel:
+    """A kernel without some fences, or with fences of shared memory in their place."""
+    kept = [each for each in kernel.fences if each not in fences]
+    if is_narrowed:
+        kept += (replace(each, regions=_SHARED) for each in fences)
+    return replace(kernel, fences=tuple(kept), _memo={})

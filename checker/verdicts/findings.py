@@ -290,7 +290,13 @@ def _of_side(side: OneSide) -> Finding:
         )
         return Finding(side.access.line, side.finding, message, level)
     what = _object(payload.place.root, payload.place.root)
-    if side.is_barrier:
+    if side.finding is Rule.PROXY_FENCE:
+        verb = "read" if side.access.reads else "overwrite"
+        message = (
+            f"this may {verb} {what} before the write of line {payload.line} is done: "
+            f"{side.missing}; {remedy}"
+        )
+    elif side.is_barrier:
         message = (
             f"another thread may {_VERBS[side.access.writes]} {name} here while the "
             f"{_VERBS[payload.writes]} of line {payload.line} is in flight: {side.missing}; "

@@ -72,7 +72,7 @@ from fencewright.checker.verdicts.order import grids
 from fencewright.checker.verdicts.order.clusters import lifetimes
 from fencewright.checker.verdicts.order.counters import handed_tickets
 from fencewright.checker.verdicts.order.halves import halves
-from fencewright.checker.verdicts.order.proxies import incoherent
+from fencewright.checker.verdicts.order.proxies import incoherent, unfenced
 from fencewright.checker.verdicts.order.synchronisation import synchronised
 from fencewright.checker.verdicts.solver import (
     MISSING,
@@ -122,7 +122,9 @@ def judge(kernel: Kernel, launch: Launch | None = None) -> Verdict:
     if refused := _refused(kernel, launch or Launch()):
         return Verdict(VerdictKind.NOT_JUDGED, obstacles=refused)
     if kernel.obstacles:
+        every = islice(_Judge(kernel, launch or Launch()).pairs(), _MOST_PAIRS)
         sides = () if kernel.halves is None else tuple(kernel.halves(kernel, is_decided=False))
+        sides = (*sides, *unfenced(kernel, every))
         return Verdict(VerdictKind.NOT_JUDGED, obstacles=kernel.obstacles, sides=sides)
     return _Judge(kernel, launch or Launch()).verdict()
 
@@ -179,7 +181,8 @@ class _Judge:
     def verdict(self) -> Verdict:
         others = [*self._one_sided(), *self._divergent_barriers()]
         most = min(_MOST_PAIRS, _MOST_STEPS // max(1, len(self.kernel.lines)))
-        pairs = [*islice(chain(self._pairs(), self._initialisations()), most + 1)]
+        pairs = [*islice(chain(self.pairs(), self._initialisations()), most + 1)]
+        undecided: list[tuple[Access, Access]] = []
         if len(pairs) > most:
             line = pairs[0][0].line
             self.obstacles.append(Obstacle(f"more than {most} pairs of accesses", line))
@@ -189,7 +192,10 @@ class _Judge:
                     break
                 if others or self.obstacles:
                     self.budget.give_up_proof()
+                before = len(self.obstacles)
                 self._judge_pair(first, second)
+                if len(self.obstacles) > before:
+                    undecided.append((first, second))
             for access, end in self._endings():
                 if len(self.races) < _MOST_RACES:
                     self._judge_relation(access, end, Relation.THREAD)
@@ -198,6 +204,7 @@ class _Judge:
             self._judge_lifetime(remote, lifetime, order)
         is_open = bool(self.obstacles or self.launches or others)
         sides = tuple(halves(self.kernel, is_decided=bool(self.races) or not is_open))
+        sides = (*sides, *unfenced(self.kernel, undecided))
         self.obstacles += (
             Obstacle(each.missing, each.access.line) for each in sides if not self._is_launch(each)
         )
@@ -284,7 +291,8 @@ class _Judge:
 
     # Pairs
 
-    def _pairs(self) -> Iterator[tuple[Access, Access]]:
+    def pairs(self) -> Iterator[tuple[Access, Access]]:
+        """The accesses that may meet, by the objects that they are of."""
         accesses = self.kernel.accesses
         written = {_key(each.place.root) for each in accesses if each.writes}
         unknown = any(each.place.root.region is Region.UNKNOWN for each in accesses if each.writes)

@@ -86,6 +86,16 @@ class Place:
     offset: LinearForm | None
     rank: Value | None = None
 
+    def is_apart(self, size: int | None, other: "Place", other_size: int | None) -> bool:
+        """True of so many bytes here, and so many at another place of its root, that constants
+        alone set apart."""
+        one, two = self.offset, other.offset
+        if one is None or two is None or one.terms or two.terms:
+            return False
+        distance = two.constant - one.constant
+        is_after = size is not None and distance >= size
+        return is_after or (other_size is not None and -distance >= other_size)
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:

@@ -618,7 +618,7 @@ D:
 """,
     ),
     Shape(
-        "proxy-tensor-store", "sm_90a", "proxy-fence", "error",
+        "proxy-tensor-store", "sm_90a", "proxy-fence", "warning",
         """
 st.shared.b32 [tile], 1;
 bar.sync 0;
@@ -642,6 +642,8 @@ D:
     Shape(
         "proxy-global-written", "sm_90a", "proxy-fence", "error",
         """
+@%p1 mbarrier.init.shared::cta.b64 [full], 1;
+bar.sync 0;
 @%p1 st.global.b32 [%rd1], 1;
 @%p1 mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [full], 128;
 @%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [full];
@@ -650,6 +652,8 @@ mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p2, [full], 0;
 @!%p2 bra W;
 """,
         """
+@%p1 mbarrier.init.shared::cta.b64 [full], 1;
+bar.sync 0;
 @%p1 st.global.b32 [%rd1], 1;
 fence.proxy.async.global;
 @%p1 mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [full], 128;
@@ -972,10 +976,12 @@ def test_a_proxy_fence_of_all_memory_where_less_will_do() -> None:
     found = ("surplus-proxy-fence", "note")
     store = "st.shared.b32 [tile], 1;\n"
     wide, narrow = "fence.proxy.async;\n", "fence.proxy.async.shared::cta;\n"
-    assert found in said(store + wide + copy + end)
-    assert found not in said(store + narrow + copy + end)
-    load = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [other], [%rd1], 128, [full];\n"
-    both = store + "st.global.b32 [%rd1], 1;\n{}" + copy + end + load
+    all_of_it = store + "{}bar.sync 0;\n" + copy + end
+    assert said(all_of_it.format(wide)).count(found) == 1
+    assert found not in said(all_of_it.format(narrow))
+    start = "@%p1 mbarrier.init.shared::cta.b64 [full], 1;\nbar.sync 0;\n@%p1 st.global.b32 [%rd1], 1;\n"
+    load = "@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [other], [%rd1], 128, [full];\n"
+    both = start + all_of_it + load
     assert found not in said(both.format(wide))
     assert ("proxy-fence", "error") in said(both.format(narrow))
 

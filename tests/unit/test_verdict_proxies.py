@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Agent, Kernel, Region, Relation, Verdict, VerdictKind
 from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal, holds
@@ -512,3 +513,68 @@ def test_a_ring_of_bulk_stores_needs_each_of_its_orders() -> None:
     ):
         assert reason in missing(STORES.replace(f"{line}\n", "")), line
     assert missing(STORES.replace("wait_group.read 1", "wait_group.read 2"))
+
+
+UNKNOWN_MATRIX = (
+    "wgmma.fence.sync.aligned;\n"
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd11, %rd12, 1, 1, 1, 0, 0;\n"
+    "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
+)
+ASYNC_FENCE = "fence.proxy.async.shared::cta;\n"
+ARRIVED = "mbarrier.arrive.shared::cta.b64 _, [bar];\n"
+WAITED = "W: mbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 0; @!%p3 bra W;\n"
+SMALL_COPY = "cp.async.ca.shared.global [%r7], [%rd9], 4;\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("st.shared.b32 [%r7], 1;\n", ""),
+        ("st.shared.b32 [%r7], 1;\n", "bar.sync 0;\n"),
+        ("call helper, ();\nst.shared.b32 [%r7], 1;\n", "bar.sync 0;\n"),
+        ("st.shared.b32 [%r7], 1;\n", ARRIVED + WAITED),
+        ("@%p1 bra C;\nst.shared.b32 [%r7], 1;\n", ARRIVED + "bra E;\nC: " + WAITED),
+        (
+            "@%p1 bra C;\nst.shared.b32 [%r7], 1;\n",
+            "bar.arrive 1, 64;\nbra E;\nC: bar.sync 1, 64;\n",
+        ),
+        (SMALL_COPY + "cp.async.wait_all;\n", "bar.sync 0;\n"),
+    ],
+)
+def test_a_way_without_a_fence_is_none_whatever_matrix_is_read(before: str, after: str) -> None:
+    """Of what is not judged, and by each way to a matrix that is not known."""
+
+    def is_missing(body: str) -> bool:
+        found = verdict(body + UNKNOWN_MATRIX + "E:\n")
+        assert all(each.finding is Rule.PROXY_FENCE and each.is_sure for each in found.sides)
+        assert found.kind is UNJUDGED or not found.sides
+        return bool(found.sides)
+
+    assert is_missing(before + after)
+    assert not is_missing(before + ASYNC_FENCE + after)
+    assert not is_missing(before + after + ASYNC_FENCE)
+    assert is_missing(before + "@%p3 " + ASYNC_FENCE + after)
+    assert is_missing(before + "fence.proxy.async.global;\n" + after)
+
+
+def test_copies_that_arrive_at_an_mbarrier_are_fenced_by_who_waits() -> None:
+    arrives = "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar];\n"
+    body = "@%p1 bra C;\n" + SMALL_COPY + "{}" + arrives + "{}bra E;\nC: "
+    for fences, is_missing in (
+        (("", "", ""), True),
+        ((ASYNC_FENCE, "", ""), True),
+        (("", ASYNC_FENCE, ""), True),
+        (("", "", ASYNC_FENCE), False),
+    ):
+        writer, reader = body.format(*fences[:2]), WAITED + fences[2]
+        found = verdict(writer + reader + UNKNOWN_MATRIX + "E:\n")
+        assert [each.finding is Rule.PROXY_FENCE for each in found.sides] == [True] * is_missing
+
+
+def test_where_copies_write_the_matrix_a_store_is_less() -> None:
+    """It may be of another part of the array."""
+    load = "@%p2 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [bar];\n"
+    body = "st.shared.b32 [%r7], 1;\nbar.sync 0;\n" + UNKNOWN_MATRIX
+    (side,) = verdict(load + WAITED + body).sides
+    assert side.finding is Rule.PROXY_FENCE
+    assert not side.is_sure

@@ -192,6 +192,28 @@ OUT:
     assert verdict_of(roles).kind is kind
 
 
+def test_one_thread_of_a_role_arrives_for_those_that_it_has_met():
+    elected = """
+    .shared .align 8 .b64 full; setp.ne.u32 %p1, %r2, 0; @%p1 bra MEET;
+    mbarrier.init.shared::cta.b64 [full], 1;
+MEET:
+    bar.sync 0; and.b32 %r8, %r2, 127; shl.b32 %r9, %r8, 2; add.u32 %r10, %r3, %r9;
+    setp.ge.u32 %p2, %r2, 128; @%p2 bra READER;
+    st.shared.b32 [%r10], %r2;
+    bar.sync 1, 128;
+    @%p1 bra OUT;
+    mbarrier.arrive.shared::cta.b64 _, [full]; bra OUT;
+READER:
+    mbarrier.try_wait.parity.shared::cta.b64 %p4, [full], 0; @!%p4 bra READER;
+    ld.shared.b32 %r13, [%r10];
+OUT:
+"""
+    assert verdict_of(elected, Launch(block=(256, 1, 1))).kind is FREE
+    assert (
+        verdict_of(elected.replace("bar.sync 1, 128;", ""), Launch(block=(256, 1, 1))).kind is RACE
+    )
+
+
 def test_a_barrier_that_some_threads_do_not_reach_proves_nothing():
     divergent = """
     st.shared.u32 [%r5], %r2;

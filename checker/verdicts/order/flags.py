@@ -202,7 +202,7 @@ def release_fence(kernel: Kernel, earlier: Access, signal: int, met: bool) -> Sc
     """The fence between an access, or the barrier after it, and the instruction that signals."""
     conditions = kernel.conditions(signal)
     if met:
-        return fence_after_barriers(kernel, signal, conditions)
+        return fence_after_barriers(kernel, earlier, signal, conditions)
     return fence_between(kernel, earlier.instruction, signal, conditions, acquires=False)
 
 

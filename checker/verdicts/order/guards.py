@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
-from fencewright.checker.verdicts.intervals import full_barriers, is_steady, shared
+from fencewright.checker.verdicts.intervals import (
+    Roles,
+    full_barriers,
+    is_steady,
+    roles_of,
+    shared,
+)
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     Access,
@@ -466,12 +472,22 @@ def follows(
         # Lanes that execute together are one thread, as far as the order of the text goes.
         own = Scope.WAVEFRONT if kernel.is_lock_step else None
         return AllOf((Together(other, thread, own), order))
-    barriers = full_barriers(kernel, level)
+    barriers, roles = _barriers_of(kernel, access, number, level)
     if not barriers:
         return AnyOf(())
     signal = replace(access, instruction=number, agent=Agent.THREAD)
-    together = shared(kernel, access, signal, barriers, frozenset(), (thread, other))
+    together = shared(kernel, access, signal, barriers, roles, (thread, other))
     return AllOf((Together(other, thread, level), order, Not(AnyOf(together))))
+
+
+def _barriers_of(
+    kernel: Kernel, access: Access, number: int, level: Scope
+) -> tuple[frozenset[int], Roles]:
+    """The barriers at which all threads meet that come to an access, or to an instruction: those of
+    the conditions, too, that are of both."""
+    conditions = kernel.conditions(number)
+    roles = roles_of(access, replace(access, instruction=number, conditions=conditions))
+    return full_barriers(kernel, level, roles), roles
 
 
 # Fences
@@ -519,12 +535,12 @@ def _is_fence(
 
 
 def fence_after_barriers(
-    kernel: Kernel, signal: int, conditions: Iterable[Literal]
+    kernel: Kernel, access: Access, signal: int, conditions: Iterable[Literal]
 ) -> Scope | None:
     """The widest scope of a releasing fence between a signal and whichever barrier came last before
-    it."""
+    it, at which its thread met that of an access."""
     known = {(each.value, each.polarity) for each in conditions}
-    barriers = full_barriers(kernel, Scope.WORKGROUP)
+    barriers, _ = _barriers_of(kernel, access, signal, Scope.WORKGROUP)
     starts = [each for each in barriers if kernel.may_reach(each, signal)]
     for scope in SCOPES:
         is_fence = _is_fence(kernel, scope, known, acquires=False)

@@ -185,14 +185,8 @@ def _signals(kernel: Kernel) -> Iterator[OneSide]:
 
 def _may_be_one(first: Access, second: Access) -> bool:
     """True of two places of one object that constants do not set apart."""
-    one, other = first.place.offset, second.place.offset
-    if first.place.root != second.place.root or one is None or other is None:
-        return first.place.root == second.place.root
-    if one.terms or other.terms or first.size is None or second.size is None:
-        return True
-    return (
-        one.constant < other.constant + second.size and other.constant < one.constant + first.size
-    )
+    one, other = first.place, second.place
+    return one.root == other.root and not one.is_apart(first.size, other, second.size)
 
 
 def _is_payload(access: Access) -> bool:

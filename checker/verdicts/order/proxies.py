@@ -3,11 +3,14 @@ copies.
 
 What a thread stored reaches a copy that is issued later only through a fence between the proxies,
 and so does what a copy stored reach a thread; whether one stands on the right side is a lemma. No
-fence orders a read by ``ld.global.nc``. Source: PTX ISA, "Proxies"; cp.async.bulk; ld.global.nc.
+fence orders a read by ``ld.global.nc``. Of accesses whose order is not known, or whose places are
+not, one thing is: without a fence on a way between them nothing else on it orders them. Source: PTX
+ISA, "Proxies"; cp.async.bulk; ld.global.nc.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.barriers import meanwhile, named, separated
@@ -26,14 +29,20 @@ from fencewright.checker.verdicts.model import (
     Access,
     Agent,
     AnyOf,
+    Barrier,
     Constraint,
     Fence,
     Kernel,
     Literal,
+    MbarrierStep,
     Not,
+    OneSide,
     Order,
+    Place,
     Region,
     Relation,
+    Root,
+    Step,
     Strength,
     ThreadPair,
 )
@@ -44,12 +53,20 @@ from fencewright.checker.verdicts.order.guards import (
     is_proxy_fence,
     passes_proxy_fence,
 )
-from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
+from fencewright.checker.verdicts.order.lemmas import (
+    Half,
+    Lemma,
+    Payload,
+    Signal,
+    counterexample,
+    holds,
+)
 from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.vocabulary import Ordering, Scope
 
 _MEET = Signal(Ordering.ACQ_REL, Scope.WORKGROUP, is_barrier=True)
 _NEXT = Signal(Ordering.ACQ_REL, Scope.WORKGROUP, is_next=True)
+_UNKNOWN_SHARED = Root(Region.UNKNOWN, "shared")
 
 
 def incoherent(first: Access, second: Access) -> Order | None:
@@ -137,10 +154,7 @@ def _sides(
         yield _sides_of_map(kernel, earlier, later, barriers)
         return
     places = (earlier.place, later.place)
-    starts = {earlier.instruction}
-    if earlier.agent in GROUPED:
-        pending = walks_of(kernel, frozenset(), frozenset()).pending(earlier)
-        starts = {number for number, _ in pending.ends if number in kernel.group_at}
+    starts = _ends_of(kernel, earlier)
     end = later.instruction
     if starts and all(passes_proxy_fence(kernel, each, end, places) for each in starts):
         yield from ((True, False), (False, True))
@@ -159,6 +173,14 @@ def _sides(
         _passes(kernel, start, each, released, barriers) for start in starts for each in barriers
     )
     yield before, _passes_last(kernel, end, acquired, barriers)
+
+
+def _ends_of(kernel: Kernel, access: Access) -> set[int]:
+    """The instructions at which its issuer has done an access: of a copy, the waits for it."""
+    if access.agent not in GROUPED:
+        return {access.instruction}
+    pending = walks_of(kernel, frozenset(), frozenset()).pending(access)
+    return {number for number, _ in pending.ends if number in kernel.group_at}
 
 
 def _sides_of_map(
@@ -227,3 +249,136 @@ def _passes_last(
     last = [each for each in barriers if kernel.may_reach(each, end)]
     # From the last barrier on no other is passed, so that a fence is.
     return bool(last) and all(_passes(kernel, each, end, is_fence, barriers) for each in last)
+
+
+# Accesses whose order is not known
+
+
+def unfenced(kernel: Kernel, pairs: Iterable[tuple[Access, Access]]) -> Iterator[OneSide]:
+    """The copies and products, of pairs whose order is not known, to which a way without a fence
+    between the proxies leads from what a thread wrote, whatever else is on it."""
+    found: dict[int, list[OneSide]] = {}
+    for pair in pairs:
+        for earlier, later in (pair, pair[::-1]):
+            if _are_of_proxies(earlier, later) and _is_unfenced(kernel, earlier, later):
+                meet = Half(_MEET)
+                lemma = Lemma(Relation.CTA, Payload.of(earlier), meet, meet, Payload.of(later))
+                if not holds(lemma):
+                    missing, is_sure = counterexample(lemma).missing, _is_for_it(kernel, later)
+                    side = OneSide(later, earlier, missing, Rule.PROXY_FENCE, is_sure)
+                    found.setdefault(later.instruction, []).append(side)
+    for own in found.values():
+        side = max(own, key=attrgetter("is_sure"))
+        lines = {each.payload.line for each in own if each.payload and each.is_sure == side.is_sure}
+        yield replace(side, about=tuple(sorted(lines)))
+
+
+def _are_of_proxies(earlier: Access, later: Access) -> bool:
+    """True of a write by a thread, or its small copy, and a copy or product that may meet it."""
+    is_written = earlier.writes and earlier.agent not in ASYNCHRONOUS
+    is_later = later.agent in ASYNCHRONOUS and later.proxy is Proxy.ASYNC
+    return is_written and is_later and _may_meet(earlier, later)
+
+
+def _may_meet(first: Access, second: Access) -> bool:
+    """True of places of one object that constants do not set apart, or of shared memory one of
+    which is not known."""
+    one, other = first.place, second.place
+    if one.root == other.root:
+        return not one.is_apart(first.size, other, second.size)
+    is_unknown = Region.UNKNOWN in (one.root.region, other.root.region)
+    return is_unknown and _is_in_shared(one) and _is_in_shared(other)
+
+
+def _is_in_shared(place: Place) -> bool:
+    return place.root.region is Region.SHARED or place.root == _UNKNOWN_SHARED
+
+
+def _is_for_it(kernel: Kernel, later: Access) -> bool:
+    """True of a read of shared memory, which was mostly written for that, but for a matrix that
+    copies may write."""
+    if not later.reads or not _is_in_shared(later.place):
+        return False
+    return later.agent not in (Agent.PRODUCT, Agent.TENSOR) or not any(
+        each.agent in ASYNCHRONOUS and each.writes and _may_meet(each, later)
+        for each in kernel.accesses
+    )
+
+
+def _is_unfenced(kernel: Kernel, earlier: Access, later: Access) -> bool:
+    """True where a way leads from one access to another without a fence between the proxies: along
+    the program, and from threads to those that they meet or signal."""
+    end, places = later.instruction, (earlier.place, later.place)
+    regions = frozenset(each.root.region for each in places)
+    own, other = (tuple(filter(_is_steady, each.conditions)) for each in (earlier, later))
+
+    def is_open(start: int, end: int, conditions: tuple[Literal, ...]) -> bool:
+        def make() -> bool:
+            is_fence = is_proxy_fence(kernel, places, conditions)
+            return not kernel.all_paths_pass(start, end, is_fence, conditions)
+
+        return kernel.remembered(("unfenced", start, end, conditions, regions), make)
+
+    starts = _ends_of(kernel, earlier)
+    if any(is_open(each, end, own + other) for each in starts):
+        return True
+    barriers = full_barriers(kernel, Scope.WORKGROUP)
+    if not shared(kernel, earlier, later, barriers) and all(
+        map(any, _sides(kernel, earlier, later, barriers))
+    ):
+        return False
+    signals = kernel.remembered("signals of accesses", lambda: dict(_signals(kernel, barriers)))
+    seen = set[int]()
+    work = [(each, own) for each in starts]
+    for step in kernel.mbarriers if earlier.agent is Agent.COPY else ():
+        number = step.instruction
+        if step.copies and not kernel.all_paths_pass(
+            earlier.instruction, number, starts.__contains__, own
+        ):
+            work += [(each, ()) for each in _waits_for(kernel, step)]
+    while work:
+        start, conditions = work.pop()
+        if start not in starts and is_open(start, end, other):
+            return True
+        for signal, waits in signals.items():
+            if not waits <= seen and is_open(start, signal, conditions):
+                work += [(each, ()) for each in waits - seen]
+                seen |= waits
+    return False
+
+
+def _signals(kernel: Kernel, barriers: frozenset[int]) -> Iterator[tuple[int, frozenset[int]]]:
+    """The barriers and arrivals after which other threads go on that have waited for them, with
+    these waits."""
+    for number in barriers:
+        yield number, frozenset({number})
+    for step in kernel.mbarriers:
+        if step.step is Step.ARRIVE and not step.copies:
+            yield step.instruction, frozenset(_waits_for(kernel, step))
+    for signal in kernel.barriers:
+        is_named = signal.level is Scope.WORKGROUP and signal.instruction not in barriers
+        if is_named and signal.arrives:
+            waits = (each for each in kernel.barriers if _is_ended_by(kernel, each, signal))
+            yield signal.instruction, frozenset(each.instruction for each in waits)
+
+
+def _waits_for(kernel: Kernel, arrival: MbarrierStep) -> Iterator[int]:
+    """The waits at the mbarrier that an arrival may be at."""
+    place = arrival.place
+    for each in kernel.mbarriers:
+        is_unknown = Region.UNKNOWN in (each.place.root.region, place.root.region)
+        is_one = each.place.root == place.root and not each.place.is_apart(1, place, 1)
+        if each.step is Step.WAIT and (is_unknown or is_one):
+            yield each.instruction
+
+
+def _is_ended_by(kernel: Kernel, wait: Barrier, signal: Barrier) -> bool:
+    """True of a wait at a named barrier for the threads that come to it at another place.
+
+    Threads that wait at both places take them in turn: they are one group.
+    """
+    one, other = wait.instruction, signal.instruction
+    if one == other or wait.level is not signal.level or not wait.waits:
+        return False
+    is_in_turn = signal.waits and (kernel.may_reach(one, other) or kernel.may_reach(other, one))
+    return wait.name is signal.name and not is_in_turn
