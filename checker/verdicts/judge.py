@@ -186,6 +186,7 @@ class _Judge:
         if len(pairs) > most:
             line = pairs[0][0].line
             self.obstacles.append(Obstacle(f"more than {most} pairs of accesses", line))
+            undecided = pairs[:most]
         else:
             for first, second in pairs:
                 if len(self.races) == _MOST_RACES or (self.obstacles and self.budget.is_spent):

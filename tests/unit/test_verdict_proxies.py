@@ -532,6 +532,7 @@ SMALL_COPY = "cp.async.ca.shared.global [%r7], [%rd9], 4;\n"
         ("st.shared.b32 [%r7], 1;\n", ""),
         ("st.shared.b32 [%r7], 1;\n", "bar.sync 0;\n"),
         ("call helper, ();\nst.shared.b32 [%r7], 1;\n", "bar.sync 0;\n"),
+        ("st.shared.b32 [%r30], 1;\n", "bar.sync 0;\n"),
         ("st.shared.b32 [%r7], 1;\n", ARRIVED + WAITED),
         ("@%p1 bra C;\nst.shared.b32 [%r7], 1;\n", ARRIVED + "bra E;\nC: " + WAITED),
         (

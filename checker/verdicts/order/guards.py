@@ -31,6 +31,7 @@ from fencewright.checker.verdicts.model import (
     MbarrierStep,
     Not,
     Place,
+    Region,
     Step,
     Together,
 )
@@ -45,6 +46,8 @@ its result."""
 
 
 _NEVER = AnyOf(())
+_IN_SPACE = {"shared": Region.SHARED, "global": Region.GLOBAL}
+"""A region of the space that is all that is known of an object, by the name of its root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -579,7 +582,7 @@ def is_proxy_fence(
     """
     # In a loop a condition on the iteration says nothing of another one.
     known = {(each.value, each.polarity) for each in conditions if is_steady(each.value)}
-    regions = {each.root.region for each in objects}
+    regions = {_IN_SPACE.get(each.root.name, each.root.region) for each in objects}
 
     def predicate(number: int) -> bool:
         fence = kernel.fence_at.get(number)

@@ -274,10 +274,14 @@ def unfenced(kernel: Kernel, pairs: Iterable[tuple[Access, Access]]) -> Iterator
 
 
 def _are_of_proxies(earlier: Access, later: Access) -> bool:
-    """True of a write by a thread, or its small copy, and a copy or product that may meet it."""
+    """True of a write by a thread, or its small copy, and a copy or product that may meet it.
+
+    A copy to a place that is not known is mostly to another one.
+    """
     is_written = earlier.writes and earlier.agent not in ASYNCHRONOUS
     is_later = later.agent in ASYNCHRONOUS and later.proxy is Proxy.ASYNC
-    return is_written and is_later and _may_meet(earlier, later)
+    is_known = later.reads or earlier.place.root == later.place.root
+    return is_written and is_later and is_known and _may_meet(earlier, later)
 
 
 def _may_meet(first: Access, second: Access) -> bool:
