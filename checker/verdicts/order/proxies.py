@@ -313,47 +313,80 @@ def _is_unfenced(kernel: Kernel, earlier: Access, later: Access) -> bool:
     """True where a way leads from one access to another without a fence between the proxies: along
     the program, and from threads to those that they meet or signal."""
     end, places = later.instruction, (earlier.place, later.place)
-    regions = frozenset(each.root.region for each in places)
-    own, other = (tuple(filter(_is_steady, each.conditions)) for each in (earlier, later))
-
-    def is_open(start: int, end: int, conditions: tuple[Literal, ...]) -> bool:
-        def make() -> bool:
-            is_fence = is_proxy_fence(kernel, places, conditions)
-            return not kernel.all_paths_pass(start, end, is_fence, conditions)
-
-        return kernel.remembered(("unfenced", start, end, conditions, regions), make)
-
-    starts = _ends_of(kernel, earlier)
-    if any(is_open(each, end, own + other) for each in starts):
+    own, other = _steady(kernel, earlier), _steady(kernel, later)
+    if any(_is_open(kernel, each, end, own + other, places) for each in _ends_of(kernel, earlier)):
         return True
-    barriers = full_barriers(kernel, Scope.WORKGROUP)
-    if not shared(kernel, earlier, later, barriers) and all(
-        map(any, _sides(kernel, earlier, later, barriers))
-    ):
+    key = (earlier.instruction, _regions(places))
+    waits = kernel.remembered(("waits after", key), lambda: _waits_after(kernel, earlier, places))
+
+    def is_open() -> bool:
+        return any(_is_open(kernel, each, end, other, places) for each in waits)
+
+    if not kernel.remembered(("open", key[1], waits, end), is_open):
         return False
-    signals = kernel.remembered("signals of accesses", lambda: dict(_signals(kernel, barriers)))
+    # After a barrier that all meet at, a fence of the thread that copies may come before the wait.
+    barriers = full_barriers(kernel, Scope.WORKGROUP)
+    return bool(shared(kernel, earlier, later, barriers)) or not all(
+        map(any, _sides(kernel, earlier, later, barriers))
+    )
+
+
+def _waits_after(kernel: Kernel, access: Access, places: tuple[Place, Place]) -> frozenset[int]:
+    """The waits and barriers to which ways lead from an access without a fence between the
+    proxies."""
+    signals = kernel.remembered("signals of accesses", lambda: dict(_signals(kernel)))
+    own, starts = _steady(kernel, access), _ends_of(kernel, access)
     seen = set[int]()
-    work = [(each, own) for each in starts]
-    for step in kernel.mbarriers if earlier.agent is Agent.COPY else ():
+    for step in kernel.mbarriers if access.agent is Agent.COPY else ():
         number = step.instruction
         if step.copies and not kernel.all_paths_pass(
-            earlier.instruction, number, starts.__contains__, own
+            access.instruction, number, starts.__contains__, own
         ):
-            work += [(each, ()) for each in _waits_for(kernel, step)]
+            seen.update(_waits_for(kernel, step))
+    work = [*((each, own) for each in starts), *((each, ()) for each in seen)]
     while work:
         start, conditions = work.pop()
-        if start not in starts and is_open(start, end, other):
-            return True
         for signal, waits in signals.items():
-            if not waits <= seen and is_open(start, signal, conditions):
+            if not waits <= seen and _is_open(kernel, start, signal, conditions, places):
                 work += [(each, ()) for each in waits - seen]
                 seen |= waits
-    return False
+    return frozenset(seen)
 
 
-def _signals(kernel: Kernel, barriers: frozenset[int]) -> Iterator[tuple[int, frozenset[int]]]:
+def _is_open(
+    kernel: Kernel,
+    start: int,
+    end: int,
+    conditions: tuple[Literal, ...],
+    places: tuple[Place, Place],
+) -> bool:
+    """True where a path leads from one instruction to another without a fence between the
+    proxies."""
+
+    def make() -> bool:
+        fences = {*filter(is_proxy_fence(kernel, places, conditions), kernel.fence_at)}
+        return not kernel.all_paths_pass(start, end, fences.__contains__, conditions)
+
+    return kernel.remembered(("unfenced", start, end, conditions, _regions(places)), make)
+
+
+def _steady(kernel: Kernel, access: Access) -> tuple[Literal, ...]:
+    return kernel.remembered(
+        ("steady", access.number), lambda: tuple(filter(_is_steady, access.conditions))
+    )
+
+
+def _regions(places: tuple[Place, Place]) -> frozenset[tuple[Region, str]]:
+    return frozenset(
+        (each.root.region, each.root.name if each.root.region is Region.UNKNOWN else "")
+        for each in places
+    )
+
+
+def _signals(kernel: Kernel) -> Iterator[tuple[int, frozenset[int]]]:
     """The barriers and arrivals after which other threads go on that have waited for them, with
     these waits."""
+    barriers = full_barriers(kernel, Scope.WORKGROUP)
     for number in barriers:
         yield number, frozenset({number})
     for step in kernel.mbarriers:
