@@ -18,6 +18,7 @@ from fencewright.checker.verdicts.interpretation import Interpretation
 from fencewright.checker.verdicts.model import (
     Agent,
     Answer,
+    AnyOf,
     Constraint,
     Kernel,
     LinearForm,
