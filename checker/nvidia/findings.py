@@ -40,7 +40,7 @@ from fencewright.lowering.ptx.code.statements import (
     Statement,
 )
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
-from fencewright.lowering.ptx.completions import SIGNALS, Completion, Left
+from fencewright.lowering.ptx.completions import SIGNALS, Completion, Hazard
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Ordering
 
@@ -108,6 +108,9 @@ def judged(
         findings_of(verdict, lambda line: sources.get(line) or line, own if replays else _never)
     )
     others = [*hazards(file, function)]
+    if any(each.rule is Rule.ASYNC_UNWAITED and each.level is not _NOTE for each in races):
+        # A wait that stands in the wrong place is not one too many.
+        others = [each for each in others if each.rule is not Rule.SURPLUS_WAIT]
     wrong = next((each for each in others if each.level in (_ERROR, _WARNING)), None)
     if wrong is not None and verdict.kind is VerdictKind.RACE_FREE:
         # What is wrong is in no pair of accesses that was judged: a copy that nobody waits for.
@@ -139,7 +142,6 @@ def hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     yield from _early_reads(GridAnalysis(places))
     yield from _surplus(file, function)
     yield from _surplus_barriers(file, places)
-    # A wait that stands in the wrong place is not one too many.
     unknown = beside_unknown(function)
     for each in () if early else waits.idle():
         if each.number in unknown:
@@ -190,31 +192,23 @@ def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
 
 def _is_of_others(unwaited: MissingWait) -> bool:
     """True if other threads may be too early: their operations are not known."""
-    is_signalled = unwaited.is_signalled or unwaited.later.statement.operation in SIGNALS
-    ends = unwaited.later.statement.operation in ("ret", "exit")
-    return is_signalled or ends or unwaited.completion.left is Left.WRITES_GLOBAL
+    return unwaited.is_signalled or unwaited.later.statement.operation in SIGNALS
 
 
 def _early(unwaited: MissingWait, before: tuple[PtxInstruction, ...]) -> str:
     """The use that comes too early, and the operations that it follows, in words."""
-    later, left = unwaited.later.statement, unwaited.completion.left
+    later, hazard = unwaited.later.statement, unwaited.completion.hazard
     name = f"{before[0].statement.operation_name}, {lines_of(before)},"
-    if left is Left.REGISTERS:
+    writes = hazard is Hazard.TENSOR_WRITE
+    still, end = ("may not have written", " yet") if writes else ("may still read", "")
+    if later.operation in SIGNALS:
+        return f"other threads are signalled while {name} {still} {unwaited.what}{end}"
+    if hazard is Hazard.PRODUCT:
         return (
             f"{later.opcode.name} uses {unwaited.what}, a register of {name} which may be in flight"
         )
-    still, end = ("may still read", "") if left is Left.READS else ("may not have written", " yet")
-    yet = f"{still}{end}"
-    if left is Left.WRITES_GLOBAL:
-        return f"{later.opcode.name} releases to others what {name} {yet}"
-    if left is Left.READS_MAP:
-        return f"{later.opcode.name} changes the tensor map by which {name} may still copy"
-    if later.operation in ("ret", "exit"):
-        return f"the kernel may end while {name} {still} its {unwaited.what}{end}"
-    if later.operation in SIGNALS:
-        return f"other threads are signalled while {name} {still} {unwaited.what}{end}"
     verb = "uses" if unwaited.sure else "may use"
-    return f"{later.opcode.name} {verb} {unwaited.what} that {name} {yet}"
+    return f"{later.opcode.name} {verb} {unwaited.what} that {name} {still}{end}"
 
 
 # Products and mbarriers

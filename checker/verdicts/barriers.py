@@ -10,6 +10,7 @@ from dataclasses import replace
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.expressions import Expressions, leaves
 from fencewright.checker.verdicts.intervals import (
+    Path,
     Roles,
     candidates,
     full_barriers,
@@ -40,11 +41,15 @@ from fencewright.checker.verdicts.model import (
     ThreadPair,
 )
 from fencewright.checker.verdicts.order.lemmas import VendorLemma
-from fencewright.lowering.code.value import Thread, Value
+from fencewright.checker.verdicts.order.rings import waits_of
+from fencewright.lowering.code.value import Opaque, Value
 from fencewright.lowering.vocabulary import Scope
 
 _LIMIT = "the solver came to its limit"
 _NONE = frozenset[int]()
+
+NOT_WAITED_FOR = "the copy is not waited for"
+_CONDITION = "the wait for the copy is under a condition"
 
 DIVERGENT_BARRIER = "threads may not all come to the barrier"
 """The reason not to judge by a barrier that is in a branch which threads of a CTA take apart."""
@@ -151,7 +156,8 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
     What comes before the copy in program order is done when it is issued. Of copies by another
     proxy this says only what is not ordered: it takes a fence, too.
     """
-    if earlier.agent not in GROUPED:
+    is_counted = earlier.agent is Agent.TRANSACTION
+    if earlier.agent not in GROUPED and not is_counted:
         return NO_ORDER
     if pair.relation is Relation.WARP and not kernel.is_lock_step:
         return NO_ORDER
@@ -160,6 +166,9 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
     rounds = [*_rounds(kernel, earlier, later, (pair.earlier, pair.later))]
     if later.agent in GROUPED or later.queue:
         rounds += _rounds(kernel, later, earlier, (pair.later, pair.earlier))
+    together = tuple(each for each, doubt in rounds if not doubt)
+    if is_counted and _answer(pair, together) is not Answer.SATISFIABLE:
+        return NO_ORDER  # Which phase a wait is for is a question of its own.
     answer = _answer(pair, tuple(each for each, _ in rounds))
     if answer is Answer.UNSATISFIABLE:
         if {earlier.agent, later.agent} & ASYNCHRONOUS:
@@ -167,41 +176,17 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
         return Order(Strength.PROVED, "completion of copies")
     if answer is Answer.UNKNOWN:
         return Order(Strength.UNKNOWN, "completion of copies", _LIMIT, is_limit=True)
-    if _waits_with(kernel, earlier, later, pair):
-        reason = "the wait for the copy is under a condition"
-        return Order(Strength.UNKNOWN, "completion of copies", reason, earlier.line)
-    together = tuple(each for each, is_exact in rounds if is_exact)
     if _answer(pair, together) is not Answer.SATISFIABLE:
-        reason = "the copies of more than two rounds may be pending"
+        reason = next(doubt for _, doubt in rounds if doubt)
         return Order(Strength.UNKNOWN, "completion of copies", reason, later.line)
     return Order(
         Strength.BROKEN,
         "completion of copies",
-        "the copy is not waited for",
+        NOT_WAITED_FOR,
         later.line,
         unless=AnyOf(together),
         finding=Rule.LDS_DMA if earlier.queue else Rule.ASYNC_UNWAITED,
     )
-
-
-def _waits_with(kernel: Kernel, copy: Access, other: Access, pair: ThreadPair) -> bool:
-    """True where each issuer of a copy executes a wait for copies, or a condition that is not of
-    threads decides if it does, on some path to an access."""
-    for group in kernel.groups if copy.agent is Agent.COPY else ():
-        if group.agent is not copy.agent or (group.pending is None and not group.everything):
-            continue
-        number = group.instruction
-        conditions = kernel.conditions(number)
-        if not conditions or not kernel.may_reach(copy.instruction, number):
-            continue
-        skipped = AnyOf(tuple(Not(Holds(each, pair.earlier)) for each in conditions))
-        if kernel.may_reach(number, other.instruction):
-            is_uniform = not any(
-                isinstance(leaf, Thread) for leaf in leaves(each.value for each in conditions)
-            )
-            if is_uniform or pair.satisfiable(skipped) is Answer.UNSATISFIABLE:
-                return True
-    return False
 
 
 def meanwhile(
@@ -213,15 +198,27 @@ def meanwhile(
 
 def _rounds(
     kernel: Kernel, copy: Access, other: Access, threads: tuple[int, int]
-) -> Iterator[tuple[Constraint, bool]]:
-    """As ``meanwhile``, each with whether it says all that is to be known of the iterations."""
-    heads = {loop.head for loop in kernel.loops_of(copy.instruction)}
+) -> Iterator[tuple[Constraint, str]]:
+    """As ``meanwhile``, each with the doubt that more is to be known; "" if that is all."""
+    around = kernel.loops_of(copy.instruction)
+    heads = {loop.head for loop in around}
     e = Expressions(kernel.table)
-    for number, state in walks_of(kernel, frozenset(), Roles()).pending(copy).met:
+    waits = frozenset[int]()
+    if copy.agent is Agent.TRANSACTION:
+        # Before a place is filled again others, who have waited for the copy, may say that it is
+        # free.
+        waits = waits_of(kernel, None if other.agent is Agent.TRANSACTION else copy)
+    pending = walks_of(kernel, frozenset(), Roles()).pending(copy, waits)
+    may_end = any(kernel.may_reach(number, other.instruction) for number, _ in pending.ends)
+    for number, state, path in pending.met:
         if number != other.instruction:
             continue
         same: list[Constraint] = []
-        is_exact = True
+        doubt = ""
+        if may_end:
+            same += (*path.taken(threads[0]), *(Holds(each, threads[1]) for each in path.later))
+            is_left = path.later and kernel.loops_of(number) != around
+            doubt = _CONDITION if is_left or not _is_known(path) else ""
         for head, count in state:
             iteration = kernel.loops[head].iteration
             if count.is_fresh:
@@ -230,12 +227,18 @@ def _rounds(
                 operation = "ne" if count.times else "eq"
                 same.append(Compare(operation, iteration, threads[1], zero, threads[1]))
             elif count.times is None or head not in heads:
-                is_exact = False
+                doubt = "the copies of more than two rounds may be pending"
             else:
                 times = e.constant(count.times, iteration.bits)
                 after = e.apply("add", (iteration, times), iteration.bits)
                 same.append(Compare("eq", after, threads[0], iteration, threads[1]))
-        yield AllOf(tuple(same)), is_exact
+        yield AllOf(tuple(same)), doubt
+
+
+def _is_known(path: Path) -> bool:
+    """True of a path by conditions on values that threads, or memory, have given."""
+    values = (each.value for each in path.issued | path.later)
+    return path.is_whole and not any(isinstance(leaf, Opaque) for leaf in leaves(values))
 
 
 def completed(kernel: Kernel, access: Access) -> Access | None:

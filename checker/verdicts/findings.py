@@ -5,6 +5,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from fencewright.checker.findings.finding import Finding, Level, Rule, Step, VerdictKind
+from fencewright.checker.verdicts.barriers import NOT_WAITED_FOR
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.model import (
     END,
@@ -209,7 +210,7 @@ def _lines(conflict: Conflict) -> tuple[int, int]:
 def _finding(
     verdict: Verdict, cause: Sequence[Conflict], is_replayed: Callable[[Conflict], bool]
 ) -> Finding:
-    shown = next(filter(is_replayed, cause), None)
+    shown = next((each for each in cause if is_replayed(each) or _is_of_one_thread(each)), None)
     conflict = shown or max(cause, key=attrgetter("is_usual"))
     more = len({_lines(each) for each in cause}) - 1
     message = _message(conflict)
@@ -227,6 +228,21 @@ def _finding(
     if is_launch or all(map(_may_write_one_value, cause)):
         return replace(finding, lesser=Level.NOTE)
     return finding
+
+
+def _is_of_one_thread(conflict: Conflict) -> bool:
+    """True of a thread's access, and a copy of its own that it comes to before a wait: no schedule
+    decides.
+
+    Not of two stores of one thread to one place, or of its end.
+    """
+    sides = (conflict.first, conflict.second)
+    return (
+        conflict.relation is Relation.THREAD
+        and conflict.missing == NOT_WAITED_FOR
+        and conflict.second.text != END
+        and any(each.place.root.region is Region.SHARED or not each.writes for each in sides)
+    )
 
 
 def _steps(conflict: Conflict) -> Iterator[Step]:
@@ -385,7 +401,8 @@ def _object(root: Root, other: Root) -> str:
 def _remedy(conflict: Conflict) -> str:
     first, second = conflict.first, conflict.second
     if conflict.finding is Rule.ASYNC_UNWAITED:
-        copy = first if second.agent is Agent.THREAD else second
+        is_second = first.agent is Agent.THREAD or conflict.cause != second.line
+        copy = second if is_second and second.agent is not Agent.THREAD else first
         where = "this" if first.agent is not Agent.THREAD else f"line {first.line}"
         return f"{_OF_COPIES.get(copy.agent, 'wait for it')} before {where}"
     if conflict.finding is Rule.MBARRIER_PHASE and _NO_ARRIVAL in conflict.missing:

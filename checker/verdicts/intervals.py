@@ -10,7 +10,7 @@ none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import (
@@ -22,7 +22,9 @@ from fencewright.checker.verdicts.model import (
     Compare,
     Constraint,
     Group,
+    Holds,
     Kernel,
+    Literal,
     Not,
     Region,
 )
@@ -43,6 +45,8 @@ from fencewright.lowering.vocabulary import Scope
 _MOST = 2
 """The count of iterations from which on no more is known."""
 _MOST_COMMITS = 32
+_MOST_DECIDING = 6
+"""The conditions of waits that a walk follows: each may double its paths."""
 _LANES = 32
 _OF_CTAS = ("%ctaid", "%cluster")
 """Names of indices that one CTA's threads have alike, and others' not."""
@@ -156,11 +160,12 @@ def shared(
     walks = walks_of(kernel, barriers, roles)
     found: dict[Constraint, None] = {}
     others = walks.positions(second)
-    for start, state in walks.positions(first):
-        for other, state_of_other in others:
+    for start, state, path in walks.positions(first):
+        for other, state_of_other, path_of_other in others:
             if start == other:
-                constraint = _together(kernel, (state, state_of_other), threads)
-                found.setdefault(constraint)
+                together = _together(kernel, (state, state_of_other), threads)
+                taken = (*path.taken(threads[0]), *path_of_other.taken(threads[1]))
+                found.setdefault(AllOf((*together, *taken)))
     return tuple(found)
 
 
@@ -169,7 +174,9 @@ def walks_of(kernel: Kernel, barriers: frozenset[int], roles: Roles) -> "Walks":
     return kernel.remembered(("walks", barriers, roles), lambda: Walks(kernel, barriers, roles))
 
 
-def _together(kernel: Kernel, states: tuple[State, State], threads: tuple[int, int]) -> Constraint:
+def _together(
+    kernel: Kernel, states: tuple[State, State], threads: tuple[int, int]
+) -> list[Constraint]:
     """The relation of the iterations of two accesses in one interval."""
     constraints: list[Constraint] = []
     counts = dict(states[0]), dict(states[1])
@@ -187,7 +194,7 @@ def _together(kernel: Kernel, states: tuple[State, State], threads: tuple[int, i
         left = _later(kernel, head, other.times - least)
         right = _later(kernel, head, count.times - least)
         constraints.append(Compare("eq", left, threads[0], right, threads[1]))
-    return AllOf(tuple(constraints))
+    return constraints
 
 
 def _alone(kernel: Kernel, head: int, count: Count, thread: int) -> Iterator[Constraint]:
@@ -211,10 +218,41 @@ def _later(kernel: Kernel, head: int, times: int) -> Value:
     return kernel.table.apply("add", (iteration, constant), iteration.bits)
 
 
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The conditions on which a copy's issuer has come past waits: ``issued`` in the iterations of
+    its issue, ``later`` in those where it is now.
+
+    ``is_whole``: there are no others, of iterations between, or of loops entered since.
+    """
+
+    issued: frozenset[Literal] = frozenset()
+    later: frozenset[Literal] = frozenset()
+    is_whole: bool = True
+
+    def taken(self, thread: int) -> Iterator[Constraint]:
+        """The conditions of the issue, for the thread that issues."""
+        return (Holds(each, thread) for each in self.issued)
+
+    def further(self, literals: frozenset[Literal], *, is_again: bool) -> "Path":
+        """The path that goes on by an edge; ``is_again``: in another iteration than the issue's."""
+        if is_again:
+            return Path(self.issued, self.later | literals, self.is_whole)
+        return Path(self.issued | literals, self.later, self.is_whole)
+
+    def back(self) -> "Path":
+        """The path that has gone back to the head of a loop."""
+        return Path(self.issued, frozenset(), self.is_whole and not self.later)
+
+
+_NO_PATH = Path()
+
 _Node = tuple[int, State]
 _Ending = tuple[int, State]
 _NEVER: _Ending = (-1, ())
 """The ending of a walk that comes to no barrier."""
+Position = tuple[int | None, State, Path]
+"""A barrier, or the entry, after which an access may be, and how its thread came there."""
 
 
 class Walks:
@@ -232,7 +270,7 @@ class Walks:
         self._members: dict[int, set[tuple[int | None, State]]] = {}
         self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
-        self._pending: dict[int, Pending] = {}
+        self._pending: dict[tuple[int, frozenset[int]], Pending] = {}
         for start in self.starts:
             self._walk(start)
 
@@ -241,9 +279,9 @@ class Walks:
         """The barriers, and None for the entry."""
         return (None, *sorted(self.barriers))
 
-    def positions(self, access: Access) -> Iterable[tuple[int | None, State]]:
+    def positions(self, access: Access) -> Iterable[Position]:
         """The barriers after which an access may be, with its state: also while it is pending."""
-        own = self._members.get(access.instruction, set())
+        own = {(*each, _NO_PATH) for each in self._members.get(access.instruction, ())}
         if access.is_done or (access.agent not in GROUPED and not access.queue):
             return own
         return own | self.pending(access).positions
@@ -433,17 +471,21 @@ class Walks:
 
     # Accesses that are pending
 
-    def pending(self, access: Access) -> "Pending":
-        """The walk of a thread from the issue of a copy to its completion, made once."""
-        known = self._pending.get(access.number)
+    def pending(self, access: Access, waits: frozenset[int] = frozenset()) -> "Pending":
+        """The walk of a thread from the issue of a copy to its completion, made once.
+
+        ``waits``: at mbarriers, each of which may be the end of one that is counted there.
+        """
+        key = access.number, waits
+        known = self._pending.get(key)
         if known is None:
-            known = self._pending[access.number] = self._followed(access)
+            known = self._pending[key] = self._followed(access, waits)
         return known
 
-    def _followed(self, access: Access) -> "Pending":
+    def _followed(self, access: Access, waits: frozenset[int]) -> "Pending":
         kernel = self.kernel
         conditions = {(each.value, each.polarity) for each in access.conditions}
-        roles = self.roles | {own for own in conditions if is_steady(own[0])}
+        steady = self.roles | {own for own in conditions if is_steady(own[0])}
         groups = {
             each.instruction: each
             for each in kernel.groups
@@ -454,17 +496,26 @@ class Walks:
                 for guard in kernel.guards.get(each.instruction, ())
             )
         }
-        positions: set[tuple[int | None, State]] = set()
-        met: set[tuple[int, State]] = set()
+        deciding = {
+            each.value
+            for number in waits.union(groups)
+            for each in kernel.conditions(number)
+            if not conditions & {(each.value, True), (each.value, False)}
+        }
+        start = Path(is_whole=len(deciding) <= _MOST_DECIDING)
+        positions: set[Position] = set()
+        met: set[tuple[int, State, Path]] = set()
         ends: set[tuple[int, State]] = set()
         block = kernel.block_of[access.instruction]
+        around = frozenset(self._around[block])
         state = tuple((head, Count(is_fresh=False, times=0)) for head in self._around[block])
-        seen: set[tuple[int, State, int, bool]] = set()
-        # A block, the counts since the issue, the commitments since, and whether it begins there.
-        # An operation that a queue counts is committed as it is issued.
-        work = [(block, state, int(access.queue != ""), True)]
+        seen: set[tuple[int, State, int, bool, bool, Path]] = set()
+        # A block, the counts since the issue, the commitments since, whether it begins there, if
+        # it is in a later iteration, and the path. An operation that a queue counts is committed
+        # as it is issued.
+        work = [(block, state, int(access.queue != ""), True, False, start)]
         while work:
-            block, state, commits, is_first = here = work.pop()
+            block, state, commits, is_first, is_again, path = here = work.pop()
             if here in seen:
                 continue
             seen.add(here)
@@ -474,20 +525,29 @@ class Walks:
                 group = groups.get(number)
                 if group is not None and group.pending is None and not group.everything:
                     commits = min(commits + 1, _MOST_COMMITS)
-                elif group is not None and _completes(group, access, commits):
+                elif number in waits or (group and _completes(group, access, commits)):
                     ends.add((number, state))
                     break
                 if number in self.barriers:
-                    positions.add((number, self._before(number, state)))
+                    positions.add((number, self._before(number, state), path))
                 if number in kernel.accesses_at or number in kernel.exits:
-                    met.add((number, state))
+                    met.add((number, state, path))
                 if number in kernel.exits:
                     ends.add((number, state))
             else:
-                work += (
-                    (target, self._along(target, state), commits, False)
-                    for target in self._targets(block, roles)
-                )
+                roles = steady if is_again else steady | conditions
+                for target in self._targets(block, roles):
+                    is_back = target in around and block in kernel.loops[target].blocks
+                    taken = path
+                    literals = kernel.edge_literals.get((block, target), ())
+                    own = frozenset(replace(x, branch=-1) for x in literals if x.value in deciding)
+                    if own and path.is_whole and around.issuperset(self._around[block]):
+                        taken = path.further(own, is_again=is_again)
+                    elif own:
+                        taken = replace(path, is_whole=False)
+                    after = self._along(target, state)
+                    taken = taken.back() if is_back else taken
+                    work.append((target, after, commits, False, is_again or is_back, taken))
         return Pending(frozenset(positions), frozenset(met), frozenset(ends))
 
     def _before(self, barrier: int, state: State) -> State:
@@ -515,8 +575,8 @@ class Pending:
     ``ends``: the waits after which it is done, and the exits at which it is pending.
     """
 
-    positions: frozenset[tuple[int | None, State]]
-    met: frozenset[tuple[int, State]]
+    positions: frozenset[Position]
+    met: frozenset[tuple[int, State, Path]]
     ends: frozenset[tuple[int, State]]
 
 

@@ -1,7 +1,8 @@
 """Asynchronous operations of PTX that a thread has to wait for, with their waits.
 
 An operation is in flight from its issue until a wait; one that is waited for by groups is in a
-group from the next commit on. What it may yet do, and with whom that is in conflict, is ``left``.
+group from the next commit on. Verdicts judge the memory that copies and products access, and other
+threads; ``hazard`` is a conflict that is no race: of registers, and of tensor memory.
 """
 
 from dataclasses import dataclass
@@ -10,14 +11,13 @@ from fencewright.lowering.ptx.code.statements import ARRIVALS, MBARRIER_WAITS
 from fencewright.lowering.vocabulary import FastStrEnum
 
 
-class Left(FastStrEnum):
-    """An effect that an operation in flight may still have."""
+class Hazard(FastStrEnum):
+    """The effect of an operation in flight that a later instruction may be too early for."""
 
-    REGISTERS = "write its registers"
-    WRITES = "write shared or tensor memory"
-    READS = "read shared or tensor memory"
-    WRITES_GLOBAL = "write global memory"
-    READS_MAP = "read its tensor map"
+    NONE = "none but of memory that verdicts follow"
+    PRODUCT = "write its registers, and read its matrices"
+    TENSOR_READ = "read tensor memory"
+    TENSOR_WRITE = "write tensor memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,13 @@ class Completion:
 
     ``word``: one that their names have; ``unless``: one that makes a wait none. ``commit``: what
     closes a group, of which a wait leaves as many as its operand says; "": there are no groups.
-    ``conflicts``: the operations on tensor memory that do not keep their order after them; None:
-    what they leave is in shared memory or registers.
+    ``conflicts``: the operations on tensor memory that do not keep their order after them.
     ``is_signalled``: whether threads that are signalled meanwhile may be too early as well.
-    ``releases``: whether an arrival at an mbarrier says that it is done. ``ends``: whether a CTA
-    may not end before it. ``missing``: the wait that a program lacks that goes on too early.
+    ``missing``: the wait that a program lacks that goes on too early.
     """
 
     operations: frozenset[str]
-    left: Left
+    hazard: Hazard
     waits: frozenset[str]
     missing: str
     source: str
@@ -42,10 +40,8 @@ class Completion:
     all_waits: frozenset[str] = frozenset()
     word: str = ""
     unless: str = ""
-    conflicts: frozenset[str] | None = None
+    conflicts: frozenset[str] = frozenset()
     is_signalled: bool = False
-    releases: bool = False
-    ends: bool = False
 
 
 def _names(text: str) -> frozenset[str]:
@@ -65,62 +61,41 @@ _TO_GLOBAL = _names(
 
 COMPLETIONS: tuple[Completion, ...] = (
     Completion(
-        _names("wgmma mma_async, wgmma mma_async sp"), Left.REGISTERS, _names("wgmma wait_group"),
+        _names("wgmma mma_async, wgmma mma_async sp"), Hazard.PRODUCT, _names("wgmma wait_group"),
         "wgmma.wait_group of its group", "PTX ISA, wgmma.mma_async; wgmma.wait_group",
         commit="wgmma commit_group",
     ),
-    Completion(
-        _names("wgmma mma_async, wgmma mma_async sp"), Left.READS, _names("wgmma wait_group"),
-        "wgmma.wait_group of its group", "PTX ISA, wgmma.mma_async; wgmma.wait_group",
-        commit="wgmma commit_group", releases=True,
-    ),
     # Registers that tcgen05.ld writes need no wait: PTX keeps the order of a dependency on them.
     Completion(
-        _names("tcgen05 ld"), Left.READS, _names("tcgen05 wait::ld"), "tcgen05.wait::ld",
+        _names("tcgen05 ld"), Hazard.TENSOR_READ, _names("tcgen05 wait::ld"), "tcgen05.wait::ld",
         f"{_TCGEN05}, Non-pipelined instructions; Register dependencies",
         conflicts=_names("tcgen05 st, tcgen05 mma, tcgen05 cp, tcgen05 dealloc"), is_signalled=True,
     ),
     Completion(
-        _names("tcgen05 st"), Left.WRITES, _names("tcgen05 wait::st"), "tcgen05.wait::st",
+        _names("tcgen05 st"), Hazard.TENSOR_WRITE, _names("tcgen05 wait::st"), "tcgen05.wait::st",
         f"{_TCGEN05}, Non-pipelined instructions",
         conflicts=_names("tcgen05 ld, tcgen05 mma, tcgen05 cp"), is_signalled=True,
     ),
     Completion(
-        _names("tcgen05 mma, tcgen05 cp, tcgen05 shift"), Left.WRITES, MBARRIER_WAITS,
+        _names("tcgen05 mma, tcgen05 cp, tcgen05 shift"), Hazard.TENSOR_WRITE, MBARRIER_WAITS,
         "tcgen05.commit and a wait at its mbarrier", f"{_TCGEN05}, Non-pipelined instructions",
         conflicts=_names("tcgen05 ld, tcgen05 st"),
     ),
     Completion(
-        _names("cp async"), Left.WRITES, _names("cp async wait_group"),
-        "cp.async.wait_group of its group, or cp.async.wait_all,",
-        "PTX ISA, cp.async; cp.async.wait_group", commit="cp async commit_group",
-        all_waits=_names("cp async wait_all") | MBARRIER_WAITS,
+        _names("cp async"), Hazard.NONE, _names("cp async wait_group"),
+        "cp.async.wait_group of its group", "PTX ISA, cp.async; cp.async.wait_group",
+        commit="cp async commit_group", all_waits=_names("cp async wait_all"),
     ),
     Completion(
-        _names("cp async bulk, cp async bulk tensor"), Left.WRITES, MBARRIER_WAITS,
-        "a wait at its mbarrier", "PTX ISA, cp.async.bulk: completion by mbarrier",
-        word="mbarrier::complete_tx::bytes",
-    ),
-    Completion(
-        _TO_GLOBAL, Left.READS, _names("cp async bulk wait_group"),
+        _TO_GLOBAL, Hazard.NONE, _names("cp async bulk wait_group"),
         "cp.async.bulk.wait_group.read of its group", "PTX ISA, cp.async.bulk.wait_group",
-        commit="cp async bulk commit_group", word="bulk_group", ends=True,
-    ),
-    Completion(
-        _names("cp async bulk tensor"), Left.READS_MAP, MBARRIER_WAITS, "a wait at its mbarrier",
-        "PTX ISA, cp.async.bulk.tensor; tensormap.replace", word="mbarrier::complete_tx::bytes",
-    ),
-    Completion(
-        _names("cp async bulk tensor bulk_group, cp reduce async bulk tensor"), Left.READS_MAP,
-        _names("cp async bulk wait_group"), "cp.async.bulk.wait_group.read of its group",
-        "PTX ISA, cp.async.bulk.wait_group: reading from the tensormap",
         commit="cp async bulk commit_group", word="bulk_group",
     ),
     Completion(
-        _TO_GLOBAL, Left.WRITES_GLOBAL, _names("cp async bulk wait_group"),
+        _TO_GLOBAL, Hazard.NONE, _names("cp async bulk wait_group"),
         "cp.async.bulk.wait_group of its group, not .read,",
         "PTX ISA, cp.async.bulk.wait_group: writes made visible to the executing thread",
-        commit="cp async bulk commit_group", word="bulk_group", unless="read", is_signalled=True,
+        commit="cp async bulk commit_group", word="bulk_group", unless="read",
     ),
 )  # fmt: skip
 """One row for each way to be done."""

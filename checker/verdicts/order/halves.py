@@ -10,7 +10,9 @@ and Acquire Patterns".
 from collections.abc import Iterator, Sequence
 
 from fencewright.checker.findings.finding import Rule
+from fencewright.checker.verdicts.barriers import NOT_WAITED_FOR
 from fencewright.checker.verdicts.expressions import leaves, number_of
+from fencewright.checker.verdicts.intervals import Roles, walks_of
 from fencewright.checker.verdicts.model import (
     ASYNCHRONOUS,
     Access,
@@ -53,6 +55,7 @@ def halves(kernel: Kernel, *, is_decided: bool) -> Iterator[OneSide]:
         return
     yield from _spins(kernel)
     yield from _signals(kernel)
+    yield from _early_signals(kernel)
     yield from _waits(kernel)
     yield from _stale_reads(kernel)
 
@@ -180,6 +183,29 @@ def _signals(kernel: Kernel) -> Iterator[OneSide]:
             lemma = Lemma(Relation.GRID, Payload.of(each), half, _ACQUIRES, Payload(False))
             if not holds(lemma):
                 yield _side(signal, each, lemma, is_sure=True)
+                break
+
+
+def _early_signals(kernel: Kernel) -> Iterator[OneSide]:
+    """Releases that the kernel never reads while a copy of their thread still writes, of each copy
+    the first.
+
+    Source: PTX ISA, cp.async.bulk.wait_group.
+    """
+    reads = [each for each in kernel.accesses if each.reads]
+    for copy in kernel.accesses:
+        if copy.agent is not Agent.GROUP or not copy.writes or copy.place.root.region not in _OPEN:
+            continue
+        met = {number for number, *_ in walks_of(kernel, frozenset(), Roles()).pending(copy).met}
+        for signal in kernel.accesses:
+            if signal.instruction not in met or not signal.writes or signal.scope is None:
+                continue
+            fence = release_fence(kernel, copy, signal.instruction, met=False)
+            releases = signal.releases or (fence is not None and fence.includes(Scope.AGENT))
+            is_wide = signal.scope.includes(Scope.AGENT) and signal.place.root.region in _OPEN
+            others = [each for each in reads if each is not signal]
+            if releases and is_wide and not any(_may_be_one(signal, each) for each in others):
+                yield OneSide(signal, copy, NOT_WAITED_FOR, Rule.ASYNC_UNWAITED, is_sure=True)
                 break
 
 

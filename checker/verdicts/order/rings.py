@@ -8,17 +8,28 @@ One mbarrier is a ring of size 1.
 
 from dataclasses import dataclass
 
-from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of, quotient
+from fencewright.checker.verdicts.expressions import (
+    Expressions,
+    leaves,
+    number_of,
+    quotient,
+    remainder,
+)
 from fencewright.checker.verdicts.intervals import is_steady
 from fencewright.checker.verdicts.model import (
+    Access,
+    AllOf,
     Answer,
+    AnyOf,
     Compare,
+    Constraint,
     Kernel,
     LinearForm,
     Loop,
     MbarrierStep,
     Not,
     Place,
+    Region,
     Root,
     Solver,
     Step,
@@ -124,6 +135,62 @@ def _is_remainder(value: Apply, size: int) -> bool:
 
 
 # Waits
+
+
+def waits_of(kernel: Kernel, copy: Access | None) -> frozenset[int]:
+    """The waits that may be for the phase of a copy; None: for those of any."""
+    waits = (each for each in kernel.mbarriers if each.step is Step.WAIT)
+    if copy is None or copy.mbarrier is None:
+        return frozenset(each.instruction for each in waits)
+    own = ring_of(kernel, copy.mbarrier, kernel.loops_of(copy.instruction))
+    return frozenset(
+        each.instruction
+        for each in waits
+        if _may_be_at(copy.mbarrier.root, own, each.place.root, _ring_at(kernel, each))
+    )
+
+
+def _ring_at(kernel: Kernel, step: MbarrierStep) -> Ring | None:
+    return ring_of(kernel, step.place, kernel.loops_of(step.instruction))
+
+
+def _may_be_at(root: Root, ring: Ring | None, other: Root, other_ring: Ring | None) -> bool:
+    if Region.UNKNOWN in (root.region, other.region):
+        return True
+    return root == other and (ring is None or other_ring is None or ring.meets(other_ring))
+
+
+def unawaited(kernel: Kernel, copy: Access, thread: int) -> Constraint | None:
+    """The copies among a thread's whose mbarrier nobody ever waits at; None if there are none.
+
+    Where it is not known who arrives at some mbarrier, its waits may be for all that others did.
+    """
+    place, loops = copy.mbarrier, kernel.loops_of(copy.instruction)
+    if place is None or place.rank is not None or place.root.region is Region.UNKNOWN:
+        return None
+    ring = ring_of(kernel, place, loops)
+    steps = [each for each in kernel.mbarriers if each.step in (Step.WAIT, Step.ARRIVE)]
+    arrived = {each.place.root for each in steps if each.step is Step.ARRIVE}
+    waits = [each for each in steps if each.step is Step.WAIT]
+    if ring is None or not arrived.issuperset(each.place.root for each in waits):
+        return None
+    left = {*ring.offsets}
+    for each in waits:
+        own = _ring_at(kernel, each)
+        if own is None and _may_be_at(place.root, ring, each.place.root, own):
+            return None
+        left -= {*own.offsets} if own is not None and own.root == ring.root else set[int]()
+    if len(left) in (0, ring.size):
+        return AllOf(()) if left else None
+    e = Expressions(kernel.table)
+    slot = remainder(e, loops[0].iteration, ring.size)
+    return AnyOf(
+        tuple(
+            Compare("eq", slot, thread, e.constant(n, slot.bits), thread)
+            for n, offset in enumerate(ring.offsets)
+            if offset in left
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)

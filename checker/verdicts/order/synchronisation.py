@@ -1,15 +1,21 @@
 """The order relation of a conflict: all claims that its guards give, in both directions."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.barriers import completed
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
     Access,
+    Agent,
+    AllOf,
+    Answer,
     AnyOf,
     Kernel,
     Order,
+    Strength,
     ThreadPair,
 )
 from fencewright.checker.verdicts.order import (
@@ -23,6 +29,7 @@ from fencewright.checker.verdicts.order import (
 )
 from fencewright.checker.verdicts.order.claims import Claim, decided
 from fencewright.checker.verdicts.order.guards import Guard, guards_of
+from fencewright.checker.verdicts.order.rings import unawaited
 
 _Rule = Callable[[Kernel, Access, Access, ThreadPair, Guard, int], Iterator[Claim]]
 
@@ -42,6 +49,9 @@ def synchronised(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPai
     enough."""
     if pair.earlier != 0:
         return NO_ORDER  # Both directions are looked at with the first.
+    lonely = _unawaited(kernel, earlier, later, pair)
+    if lonely is not None:
+        return lonely
     claims = [*_claims(kernel, earlier, later, pair)]
     if any(each.wrong for each in claims):
         for access, thread in ((later, pair.later), (earlier, pair.earlier)):
@@ -50,12 +60,47 @@ def synchronised(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPai
     return decided(kernel, claims, pair)
 
 
-def _claims(kernel: Kernel, first: Access, second: Access, pair: ThreadPair) -> Iterator[Claim]:
+def _unawaited(kernel: Kernel, first: Access, second: Access, pair: ThreadPair) -> Order | None:
+    """The broken order of a copy at an mbarrier that nobody waits at, and an access that does not
+    come before it; None of others."""
+    for copy, other, thread in ((first, second, pair.earlier), (second, first, pair.later)):
+        if copy.agent is not Agent.TRANSACTION or other.agent is Agent.TRANSACTION:
+            continue
+        which = unawaited(kernel, copy, thread)
+        own = replace(pair, constraints=(*pair.constraints, *([which] if which else ())))
+        if which is None or own.satisfiable() is not Answer.SATISFIABLE:
+            continue
+        claims = _claims(kernel, first, second, own, without=copy)
+        nothing = Claim(
+            "mbarrier",
+            AllOf(()),
+            (),
+            copy.line,
+            wrong="no wait is at the mbarrier of the copy",
+            finding=Rule.ASYNC_UNWAITED,
+        )
+        order = decided(kernel, (nothing, *claims), own)
+        if order.strength is Strength.BROKEN:
+            unless = (which,) if order.unless is None else (which, order.unless)
+            return replace(order, unless=AllOf(unless))
+    return None
+
+
+def _claims(
+    kernel: Kernel,
+    first: Access,
+    second: Access,
+    pair: ThreadPair,
+    without: Access | None = None,
+) -> Iterator[Claim]:
+    """The claims in both directions; ``without``: an access that is never the earlier one."""
     threads = count(2)
     yield from grids.claims(kernel, first, second, pair)
     grid = grids.polled(kernel, pair)
     turned = ThreadPair(pair.relation, pair.constraints, pair.solver, earlier=1, later=0)
     for earlier, later, own in ((first, second, pair), (second, first, turned)):
+        if earlier is without:
+            continue
         yield from proxies.claims(kernel, earlier, later, own)
         done = completed(kernel, earlier)
         if done is None:

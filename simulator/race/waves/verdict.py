@@ -1,7 +1,7 @@
 """The verdict on a launch in which nothing is wrong, by executing all of its waves together.
 
-One order shows as much as all, of the kernels of ``threads.plain``. Every other kernel, and every launch in
-which something may be wrong, is left to ``simulator.threads``.
+One order shows as much as all, of the kernels of ``threads.plain``. Every other kernel, and every
+launch in which something may be wrong, is left to ``simulator.threads``.
 """
 
 from collections.abc import Iterator, Mapping
