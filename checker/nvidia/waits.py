@@ -8,10 +8,13 @@ exactly. What is in conflict with memory that threads share is a question of ver
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from fencewright.checker.verdicts.intervals import is_steady
+from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code.effects import Access, Kind, Proxy
+from fencewright.lowering.code.value import Value
 from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
-from fencewright.lowering.ptx.code.conditions import Condition, Conditions
 from fencewright.lowering.ptx.code.flow import states
 from fencewright.lowering.ptx.code.statements import (
     ARRIVALS,
@@ -24,8 +27,17 @@ from fencewright.lowering.ptx.code.statements import (
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxInstruction
 from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, SIGNALS, Completion, Hazard
 
+_Literals = frozenset[tuple[Value, bool]]
+"""Conditions, each with whether it is true."""
 _DEPTH = 8
 """The number of groups that are distinguished; PTX code of today waits for all but 7 at most."""
+
+
+_ROWS = {
+    name: tuple(row for row in COMPLETIONS if name in row.operations)
+    for name in frozenset[str]().union(*(each.operations for each in COMPLETIONS))
+}
+"""The rows of each operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +60,29 @@ class MissingWait:
 class _Operation:
     """An operation of a row: the registers and places that it is not done with when it is issued.
 
-    ``conditions``: what is true where it is issued.
+    ``conditions``: those that hold where it is issued, in block ``block``.
     """
 
     instruction: PtxInstruction
     completion: Completion
     registers: frozenset[str]
     places: tuple[Place, ...]
-    conditions: tuple[Condition, ...]
+    conditions: _Literals
+    block: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
     """An operation in flight on some path, by its number; ``groups`` were closed since its issue.
 
-    ``is_same``: the registers of its address have not been written since. ``is_met``: it was in
-    flight at the last barrier, from which others may go on. ``is_waited``: a wait has left it.
-    ``is_again``: it is issued anew with no wait of any kind since the last time. ``conditions``:
-    those under which it was issued of whose registers none has been written since.
+    ``conditions``: those under which it was issued; from another iteration on those alone that are
+    the same in all. ``is_same``: the registers of its address have not been written since.
+    ``is_met``: it was in flight at the last barrier, from which others may go on. ``is_waited``: a
+    wait has left it. ``is_again``: it was issued anew with no wait since the time before.
     """
 
     operation: int
-    conditions: tuple[Condition, ...]
+    conditions: _Literals
     groups: int = 0
     is_same: bool = True
     is_met: bool = False
@@ -95,20 +108,17 @@ class WaitAnalysis:
     def __init__(self, places: Places):
         self.places = places
         self.function = places.function
-        conditions = Conditions(places)
-        self.conditions = conditions
-        self._copies = self._copied()
         self.operations = [*self._operations()]
         self._of: dict[int, list[int]] = {}
         self._watched: set[str] = set()
         for number_, each in enumerate(self.operations):
             self._of.setdefault(each.instruction.number, []).append(number_)
-            self._watched |= {c.register for c in each.conditions}
             self._watched |= {place.root for place in each.places}
+        statements = {
+            each.statement.opcode.name: each.statement for each in self.function.instructions
+        }.values()
         self._waited = [
-            row
-            for row in COMPLETIONS
-            if any(_is_wait(each.statement, row) for each in self.function.instructions)
+            row for row in COMPLETIONS if any(_is_wait(each, row) for each in statements)
         ]
 
     def missing(self) -> Iterator[MissingWait]:
@@ -147,15 +157,29 @@ class WaitAnalysis:
 
     # The function
 
+    @cached_property
+    def registers(self) -> Registers:
+        """The values of registers, and the conditions of blocks and edges."""
+        return Registers(self.places)
+
     def _operations(self) -> Iterator[_Operation]:
-        for each in self.function.instructions:
-            for row in COMPLETIONS:
-                if each.statement.operation not in row.operations or not _has(each, row.word):
-                    continue
-                is_product = row.hazard is Hazard.PRODUCT
-                registers = frozenset(self._registers_of(each) if is_product else ())
-                places = tuple(self._in_tensor_memory(each.statement) if row.conflicts else ())
-                yield _Operation(each, row, registers, places, self.conditions.at(each))
+        for block in self.function.blocks:
+            for each in block.instructions:
+                for row in _ROWS.get(each.statement.operation, ()):
+                    if row.word and row.word not in each.statement.opcode.words:
+                        continue
+                    if block.number in self.registers.dominators:
+                        yield self._operation(each, row, block.number)
+
+    def _operation(self, each: PtxInstruction, row: Completion, block: int) -> _Operation:
+        is_product = row.hazard is Hazard.PRODUCT
+        registers = frozenset(self._registers_of(each) if is_product else ())
+        places = tuple(self._in_tensor_memory(each.statement) if row.conflicts else ())
+        known, guard = self.registers, self.registers.guard(each)
+        own = known.expressions.literals(*guard, -1) if guard is not None else ()
+        literals = (*known.conditions[block], *own)
+        conditions = frozenset((literal.value, literal.polarity) for literal in literals)
+        return _Operation(each, row, registers, places, conditions, block)
 
     def _registers_of(self, each: PtxInstruction) -> Sequence[str]:
         """The registers that it writes, and those that are copies of one of them alone."""
@@ -164,7 +188,8 @@ class WaitAnalysis:
             found += self._copies.get(name, ())
         return found
 
-    def _copied(self) -> Mapping[str, Sequence[str]]:
+    @cached_property
+    def _copies(self) -> Mapping[str, Sequence[str]]:
         """The registers that are written once, by a copy; the key is the copied register."""
         found: dict[str, list[str]] = {}
         for name, made in self.places.written.items():
@@ -201,19 +226,34 @@ class WaitAnalysis:
 
     def _rewritten(self, flight: _Flight, written: set[str]) -> _Flight:
         places = self.operations[flight.operation].places
-        kept = tuple(each for each in flight.conditions if each.register not in written)
         is_same = flight.is_same and written.isdisjoint(each.root for each in places)
-        return replace(flight, conditions=kept, is_same=is_same)
+        return replace(flight, is_same=is_same)
 
     def _along(self, block: PtxBlock, following: int, state: _State) -> _State:
         """Without the operations that are not issued where the branch goes that way."""
-        said = self.conditions.on_edge(block, following) if state.flights else ()
-        kept = frozenset(
-            each
-            for each in state.flights
-            if not any(one.contradicts(other) for one in said for other in each.conditions)
+        if not state.flights or self.registers.is_irreducible:
+            return state
+        registers, edge = self.registers, (block.number, following)
+        said = registers.edge_literals.get(edge)
+        literals = registers.expressions.literals(said, True, -1) if said is not None else ()
+        excluded = {(each.value, not each.polarity) for each in literals}
+        return _State(
+            frozenset(
+                self._later(each, *edge)
+                for each in state.flights
+                if excluded.isdisjoint(each.conditions)
+            )
         )
-        return _State(kept)
+
+    def _later(self, flight: _Flight, block: int, following: int) -> _Flight:
+        """An operation after an edge, which may lead to another iteration than that of its
+        issue."""
+        loop = self.registers.loops.get(following)
+        issue = self.operations[flight.operation].block
+        if loop is None or not {block, issue} <= loop.blocks:
+            return flight
+        kept = frozenset(each for each in flight.conditions if is_steady(each[0]))
+        return replace(flight, conditions=kept)
 
     def _through(self, statement: Statement, flight: _Flight) -> Iterator[_Flight]:
         row = self.operations[flight.operation].completion
@@ -284,7 +324,3 @@ def _left_by(wait: Statement) -> int:
 def _is_wait(statement: Statement, completion: Completion) -> bool:
     is_less = completion.unless and completion.unless in statement.opcode.modifiers
     return statement.operation in completion.waits | completion.all_waits and not is_less
-
-
-def _has(each: PtxInstruction, word: str) -> bool:
-    return not word or word in each.statement.opcode.words

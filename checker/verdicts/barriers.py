@@ -49,7 +49,7 @@ _LIMIT = "the solver came to its limit"
 _NONE = frozenset[int]()
 
 NOT_WAITED_FOR = "the copy is not waited for"
-_CONDITION = "the wait for the copy is under a condition"
+_CONDITION = "a wait under a condition, or at an mbarrier, may be for the copy"
 
 DIVERGENT_BARRIER = "threads may not all come to the barrier"
 """The reason not to judge by a barrier that is in a branch which threads of a CTA take apart."""
@@ -203,13 +203,12 @@ def _rounds(
     around = kernel.loops_of(copy.instruction)
     heads = {loop.head for loop in around}
     e = Expressions(kernel.table)
-    waits = frozenset[int]()
-    if copy.agent is Agent.TRANSACTION:
-        # Before a place is filled again others, who have waited for the copy, may say that it is
-        # free.
-        waits = waits_of(kernel, None if other.agent is Agent.TRANSACTION else copy)
+    # Before a place is filled again others, who have waited for the copy, may say that it is free.
+    is_refill = {copy.agent, other.agent} == {Agent.TRANSACTION}
+    waits = waits_of(kernel, None if is_refill else copy)
     pending = walks_of(kernel, frozenset(), Roles()).pending(copy, waits)
-    may_end = any(kernel.may_reach(number, other.instruction) for number, _ in pending.ends)
+    ends = waits.union(number for number, _ in pending.ends)
+    may_end = any(kernel.may_reach(number, other.instruction) for number in ends)
     for number, state, path in pending.met:
         if number != other.instruction:
             continue

@@ -474,7 +474,7 @@ class Walks:
     def pending(self, access: Access, waits: frozenset[int] = frozenset()) -> "Pending":
         """The walk of a thread from the issue of a copy to its completion, made once.
 
-        ``waits``: at mbarriers, each of which may be the end of one that is counted there.
+        ``waits``: at mbarriers, each of which may be its end: is, if an mbarrier counts its bytes.
         """
         key = access.number, waits
         known = self._pending.get(key)
@@ -525,6 +525,8 @@ class Walks:
                 group = groups.get(number)
                 if group is not None and group.pending is None and not group.everything:
                     commits = min(commits + 1, _MOST_COMMITS)
+                elif number in waits and access.agent is Agent.COPY:
+                    path = replace(path, is_whole=False)
                 elif number in waits or (group and _completes(group, access, commits)):
                     ends.add((number, state))
                     break

@@ -134,6 +134,18 @@ def test_a_wait_at_another_mbarrier_does_not_count() -> None:
     assert said(other + READ) == ERROR
 
 
+def test_nobody_waits_at_the_mbarrier_of_a_copy() -> None:
+    """What another thread has waited for may be the copy, where it is not known who arrives."""
+    waited = FULL.replace("[bar]", "[other]")
+    roles = f".shared .align 8 .b64 other;\n@!p0 bra R;\n{LOAD}{{}}bra E;\nR:\n{waited}{{}}ld.shared.b32 r1, [sm];\nE:\n"
+    arrive = "mbarrier.arrive.release.cta.shared::cta.b64 _, [other];\n"
+    assert said(roles.format(arrive, "")) == WARNING
+    assert said(roles.format("", "")) == []
+    # The thread that arrives has waited for the copy.
+    relayed = said(roles.format(FULL.replace("W", "V") + arrive, ""))
+    assert Rule.ASYNC_UNWAITED not in {rule for rule, _ in relayed}
+
+
 def test_a_slot_is_filled_again_after_a_wait_at_the_mbarrier_that_says_it_is_free() -> None:
     empty = ".shared .align 8 .b64 other;\n{0}L: setp.eq.s32 p2, r1, r2;\nadd.s32 r1, r1, 1;\n{1}@p2 bra E;\n{2}bra N;\nE: {3}N: @p3 bra L;\n"
     free = FULL.replace("[bar]", "[other]")
@@ -177,7 +189,7 @@ def test_waits_of_our_own_patterns_are_missed() -> None:
 def test_rows_are_of_operations_that_there_are() -> None:
     known = {each.name for each in ROWS}
     for each in COMPLETIONS:
-        named = each.operations | each.waits | each.all_waits | (each.conflicts or frozenset())
+        named = each.operations | each.waits | each.all_waits | each.conflicts
         assert named | {each.commit or "ld"} <= known
     assert known >= SIGNALS | MEETS
 
@@ -186,7 +198,7 @@ def test_without_a_row_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     module = read_ptx(lowered("core_to_tma_store"), "k.ptx")
     (function,) = module.functions.values()
     assert WaitAnalysis(Places(module, function)).operations
-    monkeypatch.setattr("fencewright.checker.nvidia.waits.COMPLETIONS", ())
+    monkeypatch.setattr("fencewright.checker.nvidia.waits._ROWS", {})
     assert not WaitAnalysis(Places(module, function)).operations
 
 

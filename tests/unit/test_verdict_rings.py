@@ -213,6 +213,8 @@ BROKEN = {
                      "nothing acquires"),
     "early arrival": (f"ld.shared.u32 %r15, [%r13];\n{ARRIVE}",
                       f"{ARRIVE}\nld.shared.u32 %r15, [%r13];", EARLIER),
+    "stale mbarrier": ("add.u32 %r11, %r4, %r10;", "mov.u32 %r11, %r4;",
+                       "no wait is at the mbarrier"),
     "other slot": ("add.u32 %r12, %r5, %r10;", "mov.u32 %r12, %r5;", ""),
     "fewer counted": ("[%r5+8], 32", "[%r5+8], 31", ""),
     "fewer counted everywhere": ("], 32;", "], 31;", ""),

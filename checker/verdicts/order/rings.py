@@ -18,6 +18,7 @@ from fencewright.checker.verdicts.expressions import (
 from fencewright.checker.verdicts.intervals import is_steady
 from fencewright.checker.verdicts.model import (
     Access,
+    Agent,
     AllOf,
     Answer,
     AnyOf,
@@ -138,15 +139,25 @@ def _is_remainder(value: Apply, size: int) -> bool:
 
 
 def waits_of(kernel: Kernel, copy: Access | None) -> frozenset[int]:
-    """The waits that may be for the phase of a copy; None: for those of any."""
-    waits = (each for each in kernel.mbarriers if each.step is Step.WAIT)
-    if copy is None or copy.mbarrier is None:
+    """The waits at mbarriers that may be for a copy: at its own, or where copies arrive; None: for
+    any."""
+    waits = [each for each in kernel.mbarriers if each.step is Step.WAIT]
+    if copy is None:
         return frozenset(each.instruction for each in waits)
-    own = ring_of(kernel, copy.mbarrier, kernel.loops_of(copy.instruction))
+    counted = [each for each in kernel.mbarriers if each.copies and copy.agent is Agent.COPY]
+    places = [(each.place, each.instruction) for each in counted]
+    if copy.mbarrier is not None:
+        places.append((copy.mbarrier, copy.instruction))
     return frozenset(
         each.instruction
         for each in waits
-        if _may_be_at(copy.mbarrier.root, own, each.place.root, _ring_at(kernel, each))
+        for place, number in places
+        if _may_be_at(
+            place.root,
+            ring_of(kernel, place, kernel.loops_of(number)),
+            each.place.root,
+            _ring_at(kernel, each),
+        )
     )
 
 
