@@ -115,9 +115,8 @@ PAGES = (
         (_ERROR, _WARNING, _NOTE),
         summary="What is asynchronous has not been waited for",
         text="An operation in flight has its data, registers or tensor map used, or overwritten, "
-        "or "
-        "the kernel ends, before a wait of its kind. An error where both are at one address, a "
-        "warning where they may be, or where it is other threads that come too early.",
+        "or the kernel ends, before a wait of its kind. An error where one thread does both, a "
+        "warning where their places may differ, or other threads come too early.",
         source="PTX ISA, Asynchronous Operations; cp.async.wait_group, wgmma.wait_group",
         bad="cp.async.ca.shared.global [tile], [%rd1], 4;\nbar.sync 0;\n"
         "ld.shared.b32 %r1, [tile];\n",

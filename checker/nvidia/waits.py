@@ -124,7 +124,7 @@ class WaitAnalysis:
     def missing(self) -> Iterator[MissingWait]:
         """The missing waits, in the order of the text."""
         for each, state in self._states():
-            for flight in sorted(state.flights, key=lambda own: own.operation):
+            for flight in sorted(state.flights, key=_first):
                 found = self._too_early(each, flight)
                 if found is not None:
                     yield found
@@ -314,6 +314,11 @@ class WaitAnalysis:
             return Overlap.NO
         places = [*self._in_tensor_memory(later)]
         return max((overlap(a, b) for a in places for b in before.places), default=Overlap.MAYBE)
+
+
+def _first(flight: _Flight) -> tuple[int, bool, bool]:
+    """The key by which of the flights of one operation the surest comes first."""
+    return flight.operation, flight.is_met, not flight.is_same
 
 
 def _left_by(wait: Statement) -> int:

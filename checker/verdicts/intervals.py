@@ -542,6 +542,8 @@ class Walks:
                     is_back = target in around and block in kernel.loops[target].blocks
                     taken = path
                     literals = kernel.edge_literals.get((block, target), ())
+                    if self._stays(block, target):
+                        literals = ()  # The iteration that is come to says so.
                     own = frozenset(replace(x, branch=-1) for x in literals if x.value in deciding)
                     if own and path.is_whole and around.issuperset(self._around[block]):
                         taken = path.further(own, is_again=is_again)
@@ -551,6 +553,14 @@ class Walks:
                     taken = taken.back() if is_back else taken
                     work.append((target, after, commits, False, is_again or is_back, taken))
         return Pending(frozenset(positions), frozenset(met), frozenset(ends))
+
+    def _stays(self, block: int, target: int) -> bool:
+        """True of an edge on which a loop goes on that it might leave."""
+        after = self.kernel.graph.successors[block]
+        return any(
+            target in loop.blocks and not loop.blocks.issuperset(after)
+            for loop in self.kernel.loops_around(block)
+        )
 
     def _before(self, barrier: int, state: State) -> State:
         """The counts of an access that is pending at a barrier, from the barrier's iterations."""

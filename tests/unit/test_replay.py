@@ -71,7 +71,7 @@ _NOT_SHOWN = {
     ("store-outlives-kernel", "async-unwaited"): "no execution",
     ("tensor-load-released", "missing-barrier"): _NO_MBARRIER,
     ("tensor-load-released", "unordered-signal"): _NO_MBARRIER,
-    ("tensor-map-in-use", "mbarrier-phase"): _NO_MBARRIER,
+    ("tensor-map-in-use", "async-unwaited"): _NO_MBARRIER,
     ("tensor-map-unfenced", "tensormap-fence"): "cp.async.bulk.tensor",
     ("waits-back-to-back-ptx", "missing-barrier"): "no multiple of 16",
     ("waits-back-to-back-ptx", "unordered-signal"): "no multiple of 16",
