@@ -1,14 +1,19 @@
 """What comes too early after an asynchronous operation of PTX: each row of completions, broken and right."""
 
 import re
+from itertools import product
+from random import Random
 
 import pytest
-from test_ptx_findings import said
+from test_ptx_findings import module_of, said
 from test_ptx_reader import EXAMPLES, lowered
 
-from fencewright.checker.findings.finding import Level, Rule
+from fencewright.checker.findings.finding import Level, Rule, VerdictKind
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.checker.nvidia.waits import WaitAnalysis
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import ROWS
 from fencewright.lowering.ptx.code.text import read_ptx
@@ -344,3 +349,76 @@ def test_two_waits_are_no_switch() -> None:
     waits = "cp.async.wait_group 1;\nbra D;\nW0:\ncp.async.wait_group 0;\nD:\n"
     body = CHOICE + COPY + GROUP + "setp.eq.s32 p1, r6, 0;\n@p1 bra W0;\n" + waits + READ
     assert said(body) == ERROR
+
+
+_CONDITIONS = ("setp.eq.s32 p1, r1, 0;\n", "setp.eq.s32 p2, r2, 0;\n")
+_STEPS = ("copy 0", "copy 1", "commit", "commit", "wait 0", "wait 1", "all", "read 0", "read 1")
+_WRITTEN = {
+    "copy": "cp.async.cg.shared.global [sm+{}], [d1], 16;\n",
+    "commit": GROUP,
+    "wait": "cp.async.wait_group {};\n",
+    "all": "cp.async.wait_all;\n",
+    "read": "ld.shared.b32 r5, [sm+{}];\n",
+}
+Program = list[tuple[str, int]]
+"""Steps, each with the condition that it is under: 0 for none, 1 or 2, negative where it is false."""
+
+
+def _body(program: Program) -> str:
+    """The program in a loop of one round or of ``r3``, each step under its condition by a branch."""
+    text = ""
+    for number, (step, condition) in enumerate(program):
+        word, _, operand = step.partition(" ")
+        scale = 1 if word == "wait" else 16
+        own = _WRITTEN[word].format(int(operand or 0) * scale)
+        guard = f"@{'!' if condition > 0 else ''}p{abs(condition)} bra S{number};\n"
+        text += f"{guard}{own}S{number}:\n" if condition else own
+    return text
+
+
+def _overtakes(program: Program, rounds: int, holds: tuple[bool, bool]) -> bool:
+    """True where a copy in flight meets a read, or another copy, of its place."""
+    groups: list[list[str]] = []
+    pending: list[str] = []
+    for step, condition in program * rounds:
+        if condition and holds[abs(condition) - 1] is not (condition > 0):
+            continue
+        word, _, operand = step.partition(" ")
+        if word in ("copy", "read") and any(operand in group for group in (*groups, pending)):
+            return True
+        if word == "copy":
+            pending.append(operand)
+        elif word == "commit":
+            groups, pending = [*groups, pending], []
+        elif word == "wait":
+            groups = groups[len(groups) - int(operand) :] if int(operand) else []
+        elif word == "all":
+            groups, pending = [], []
+    return False
+
+
+def _judged(program: Program, rounds: int) -> VerdictKind:
+    given = "ld.param.u32 r1, [a];\nld.param.u32 r2, [a+4];\n" + "".join(_CONDITIONS)
+    loop = f"mov.u32 r3, 0;\nL:\n{_body(program)}add.u32 r3, r3, 1;\nsetp.lt.u32 p3, r3, {rounds};\n@p3 bra L;\n"
+    file = read_ptx(module_of(given + loop), "k.ptx")
+    return judge(kernel_of(file, file.functions["k"]), Launch((1, 1, 1), (1, 1, 1))).kind
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("seed", range(20))
+def test_copies_are_judged_as_every_path_of_one_thread_has_them(seed: int, rounds: int) -> None:
+    """The walk of a copy past waits under conditions, against all values of the conditions."""
+    draw = Random(seed)
+    program = [(draw.choice(_STEPS), draw.choice((0, 0, 0, 1, -1, 2, -2))) for _ in range(9)]
+    paths = product((False, True), repeat=2)
+    races = any(_overtakes(program, rounds, holds) for holds in paths)
+    found = _judged(program, rounds)
+    assert found is VerdictKind.NOT_JUDGED or (found is VerdictKind.RACE) is races
+    assert found is not VerdictKind.NOT_JUDGED or not races
+
+
+def test_a_walk_that_ends_too_early_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = [("copy 0", 0), ("commit", 0), ("wait 1", 0), ("read 0", 0)]
+    assert _judged(program, 1) is VerdictKind.RACE
+    monkeypatch.setattr("fencewright.checker.verdicts.intervals._completes", lambda *_: True)
+    assert _judged(program, 1) is VerdictKind.RACE_FREE
