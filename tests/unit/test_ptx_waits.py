@@ -1,6 +1,7 @@
 """What comes too early after an asynchronous operation of PTX: each row of completions, broken and right."""
 
 import re
+from collections.abc import Sequence
 from itertools import product
 from random import Random
 
@@ -376,7 +377,7 @@ def _body(program: Program) -> str:
     return text
 
 
-def _overtakes(program: Program, rounds: int, holds: tuple[bool, bool]) -> bool:
+def _overtakes(program: Program, rounds: int, holds: Sequence[bool]) -> bool:
     """True where a copy in flight meets a read, or another copy, of its place."""
     groups: list[list[str]] = []
     pending: list[str] = []
@@ -420,5 +421,9 @@ def test_copies_are_judged_as_every_path_of_one_thread_has_them(seed: int, round
 def test_a_walk_that_ends_too_early_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     program = [("copy 0", 0), ("commit", 0), ("wait 1", 0), ("read 0", 0)]
     assert _judged(program, 1) is VerdictKind.RACE
-    monkeypatch.setattr("fencewright.checker.verdicts.intervals._completes", lambda *_: True)
+
+    def ends(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr("fencewright.checker.verdicts.intervals._completes", ends)
     assert _judged(program, 1) is VerdictKind.RACE_FREE
