@@ -41,7 +41,7 @@ from fencewright.checker.verdicts.model import (
     ThreadPair,
 )
 from fencewright.checker.verdicts.order.lemmas import VendorLemma
-from fencewright.checker.verdicts.order.rings import waits_of
+from fencewright.checker.verdicts.order.rings import relays_of, waits_of
 from fencewright.lowering.code.value import Opaque, Value
 from fencewright.lowering.vocabulary import Scope
 
@@ -206,6 +206,8 @@ def _rounds(
     # Before a place is filled again others, who have waited for the copy, may say that it is free.
     is_refill = {copy.agent, other.agent} == {Agent.TRANSACTION}
     waits = waits_of(kernel, None if is_refill else copy)
+    if copy.agent is Agent.TRANSACTION:
+        waits |= relays_of(kernel, waits)
     pending = walks_of(kernel, frozenset(), Roles()).pending(copy, waits)
     ends = waits.union(number for number, _ in pending.ends)
     may_end = any(kernel.may_reach(number, other.instruction) for number in ends)

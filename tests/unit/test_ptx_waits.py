@@ -152,6 +152,12 @@ def test_nobody_waits_at_the_mbarrier_of_a_copy() -> None:
     assert Rule.ASYNC_UNWAITED not in {rule for rule, _ in relayed}
 
 
+def test_the_issuer_of_a_copy_learns_at_a_barrier_that_another_thread_has_waited() -> None:
+    roles = f"@!p0 bra R;\n{LOAD}bra E;\nR:\n{{}}E:\nbar.sync 0;\nld.shared.b32 r1, [sm];\n"
+    assert Rule.ASYNC_UNWAITED not in {rule for rule, _ in said(roles.format(FULL))}
+    assert said(roles.format("")) == ERROR
+
+
 def test_a_slot_is_filled_again_after_a_wait_at_the_mbarrier_that_says_it_is_free() -> None:
     empty = ".shared .align 8 .b64 other;\n{0}L: setp.eq.s32 p2, r1, r2;\nadd.s32 r1, r1, 1;\n{1}@p2 bra E;\n{2}bra N;\nE: {3}N: @p3 bra L;\n"
     free = FULL.replace("[bar]", "[other]")

@@ -142,21 +142,41 @@ def waits_of(kernel: Kernel, copy: Access | None) -> frozenset[int]:
     """The waits at mbarriers that may be for a copy: at its own, or where copies arrive; None: for
     any."""
     waits = [each for each in kernel.mbarriers if each.step is Step.WAIT]
-    if copy is None:
+    counted = copy is not None and copy.agent is Agent.TRANSACTION
+    if copy is None or (counted and copy.mbarrier is None):
         return frozenset(each.instruction for each in waits)
-    counted = [each for each in kernel.mbarriers if each.copies and copy.agent is Agent.COPY]
-    places = [(each.place, each.instruction) for each in counted]
+    arrivals = [each for each in kernel.mbarriers if each.copies and copy.agent is Agent.COPY]
+    places = [(each.place, each.instruction) for each in arrivals]
     if copy.mbarrier is not None:
         places.append((copy.mbarrier, copy.instruction))
+    rings = [(place.root, ring_of(kernel, place, kernel.loops_of(n))) for place, n in places]
     return frozenset(
         each.instruction
         for each in waits
-        for place, number in places
-        if _may_be_at(
-            place.root,
-            ring_of(kernel, place, kernel.loops_of(number)),
-            each.place.root,
-            _ring_at(kernel, each),
+        for root, ring in rings
+        if _may_be_at(root, ring, each.place.root, _ring_at(kernel, each))
+    )
+
+
+def relays_of(kernel: Kernel, waits: frozenset[int]) -> frozenset[int]:
+    """The barriers and other waits by which threads may learn what others have waited for."""
+
+    def follows(number: int) -> bool:
+        return any(kernel.may_reach(each, number) for each in waits)
+
+    told = {
+        each.place.root
+        for each in kernel.mbarriers
+        if each.step is Step.ARRIVE and follows(each.instruction)
+    }
+    return frozenset(
+        (
+            *(each.instruction for each in kernel.barriers if follows(each.instruction)),
+            *(
+                each.instruction
+                for each in kernel.mbarriers
+                if each.step is Step.WAIT and each.place.root in told
+            ),
         )
     )
 
