@@ -1,11 +1,11 @@
 """Findings in code that a compiler has in memory, as the hooks of compilers print them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from fencewright.checker.findings.finding import SURPLUS, Finding, Level
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation, places_of
-from fencewright.tools.reports.function_names import in_author_words
+from fencewright.tools.reports.function_names import in_author_words, short_name
 
 _Sources = Mapping[int, SourceLine | None]
 """The places in the source of the lines of a function."""
@@ -13,15 +13,20 @@ _Found = tuple[Finding, _Sources]
 
 
 def findings_in(
-    code: str, name: str, stage: str, words: Mapping[str, str] = MappingProxyType({})
+    code: str,
+    name: str,
+    stage: str,
+    words: Mapping[str, str] = MappingProxyType({}),
+    parameters: Sequence[str] = (),
 ) -> Iterator[str]:
     """The errors and warnings of ``fence-check`` on code, a line each, at the author's lines.
 
     ``stage``: ptx or amdgcn. ``name``: the code's, which is the place of what has no source.
-    ``words``: those of the author's language for CUDA's. Raises ``AssemblyError`` or ``PtxError``
-    for code that cannot be read.
+    ``words``: those of the author's language for CUDA's. ``parameters``: their names. Raises
+    ``AssemblyError`` or ``PtxError`` for code that cannot be read.
     """
     files, found = _FOUND[stage](code, name)
+    shown, paths = short_name(name), tuple(files.values())
     for finding, sources in found:
         if finding.rule in SURPLUS or finding.level is Level.NOTE:
             continue
@@ -31,12 +36,12 @@ def findings_in(
             return next(iter(places_of(source and source.in_kernel, files)), None)
 
         place = place_of(finding.line)
-        message = in_author_words(finding.message, name, place, place_of, tuple(files.values()))
+        message = in_author_words(finding.message, name, place, place_of, paths, parameters)
         for word, own in words.items():
             message = message.replace(word, own)
         said = f"{finding.level}: {message} [{finding.rule}]"
-        where = f" ({name}:{finding.line})" if place else ""
-        yield f"{place or f'{name}:{finding.line}'}: {said}{where}"
+        code_line = f"{shown}:{finding.line}"
+        yield f"{place}: {said} ({code_line})" if place else f"{code_line}: {said}"
 
 
 def _in_amd(code: str, name: str) -> tuple[Mapping[int, str], Iterator[_Found]]:

@@ -16,7 +16,7 @@ Source: numba-cuda 0.30.4, numba/cuda/codegen.py CUDACodeLibrary.get_asm_strs.
 
 import re
 import warnings
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -26,6 +26,14 @@ from fencewright.triton import Mode, NotLoweredError, Report, count
 
 _ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+([\w$]+)", re.MULTILINE)
 _COMPUTE = re.compile(r"(?:compute|lto|sm)_(\d+\w?)")
+
+_WORDS: Mapping[str, str] = {
+    "__syncthreads()": "cuda.syncthreads()",
+    "__syncwarp()": "cuda.syncwarp()",
+    "__threadfence()": "cuda.threadfence()",
+    "atomicAdd()": "cuda.atomic.add()",
+}
+"""Repairs in numba's words, by those of CUDA's. Source: numba-cuda, numba/cuda/stubs.py."""
 
 _DEFAULT = "compute_75"
 """The architecture of libNVVM where none is given. Source: libNVVM API, nvvmCompileProgram."""
@@ -45,7 +53,12 @@ class Hook:
         self.facts, self.strict = facts, strict
         self.reports: list[Report] = []
         self._on_report = on_report
-        self._nvvm: Any = import_module("numba.cuda.cudadrv.nvvm")
+        try:
+            self._nvvm: Any = import_module("numba.cuda.cudadrv.nvvm")
+        except ModuleNotFoundError as problem:
+            raise ModuleNotFoundError(
+                f"numba-cuda is not installed (pip install numba-cuda): {problem}"
+            ) from None
         self._replaced: CompileIr = self._nvvm.compile_ir
         self._own = self._compile_ir
 
@@ -78,6 +91,7 @@ class Hook:
             changed=lowered != given,
             problem=problem,
             assembly=ptx,
+            words=_WORDS,
         )
         if report.changed:
             report = replace(report, recompile=lambda: self._replaced(given, **options).decode())

@@ -188,7 +188,9 @@ class Report:
     ``problem``: why it was not lowered, None if it was or did not have to be. ``seconds`` of
     CPU time that the hook took. ``cached``: Triton had it compiled already, by a hook with the same
     options.
-    ``shared``: the bytes of shared memory that Triton launches it with.
+    ``shared``: the bytes of shared memory that Triton launches it with. ``parameters``: the names
+    of those that are no constants, once Triton has compiled it; ``words``: those of the author's
+    language for CUDA's.
     """
 
     kernel: str
@@ -202,6 +204,10 @@ class Report:
     assembly: str = field(default="", repr=False)
     shared: int = 0
     recompile: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    parameters: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    words: Mapping[str, str] = field(
+        default_factory=lambda: _TRITON_WORDS, repr=False, compare=False
+    )
 
     @cached_property
     def before(self) -> Mapping[str, int]:
@@ -258,7 +264,8 @@ class Report:
         """
         from fencewright.compiled import findings_in
 
-        return [*findings_in(self.assembly, self.kernel, self.stage, _TRITON_WORDS)]
+        found = findings_in(self.assembly, self.kernel, self.stage, self.words, self.parameters)
+        return [*found]
 
     def check(self, *, grid: int | Sequence[int], args: Sequence[Any]) -> "Verdict":
         """The verdict on the races of a launch of the kernel, which needs no GPU.
@@ -275,7 +282,9 @@ class Report:
         return check(self.assembly, self.kernel, grid=grid, args=filled, shared=self.shared)
 
     def __str__(self) -> str:
-        where = f"{self.kernel} ({self.target}): "
+        from fencewright.tools.reports.function_names import short_name
+
+        where = f"{short_name(self.kernel)} ({self.target}): "
         if self.problem is not None:
             return f"{where}compiled as it was: {self.problem}"
         if self.cached:
@@ -368,9 +377,11 @@ class Hook:
         """The launches judged since, in order."""
         self._most_launches = launches
         self._launched: Counter[str] = Counter()
-        self._compiled: dict[str, tuple[Report, tuple[str, ...]]] = {}
+        self._compiled: dict[str, Report] = {}
         self._watched: dict[int, tuple[Any, Any]] = {}
         self._on_report = on_report
+        if find_spec("triton") is None:
+            raise ModuleNotFoundError("Triton is not installed: pip install 'fencewright[triton]'")
         self._knobs: Any = import_module("triton.knobs")
         self._replaced: Any = None
         self._before: Any = None
@@ -467,15 +478,19 @@ class Hook:
         if said["cache_hit"]:
             report = Report(**noted, cached=True)
             self.add(replace(report, assembly=_stored(said["metadata_group"], report.stage)))
-        if self._most_launches and hasattr(said["src"], "fn"):
-            self._watch(said["src"], metadata["hash"], self.reports[-1])
+        source = said["src"]
+        if not hasattr(source, "fn"):
+            return
+        names = tuple(name for name, type_ in source.signature.items() if type_ != "constexpr")
+        self.reports[-1] = replace(self.reports[-1], parameters=names)
+        if self._most_launches:
+            self._watch(source, metadata["hash"], self.reports[-1])
 
     # Launches
 
     def _watch(self, source: Any, number: str, report: Report) -> None:
         """Judge launches of a kernel; Triton asks the function for what it says of a launch."""
-        names = (name for name, type_ in source.signature.items() if type_ != "constexpr")
-        self._compiled[number] = report, tuple(names)
+        self._compiled[number] = report
         function = source.fn
         if id(function) in self._watched:
             return
@@ -492,14 +507,16 @@ class Hook:
         if number not in self._compiled or self._launched[number] >= self._most_launches:
             return
         self._launched[number] += 1
-        report, names = self._compiled[number]
+        report = self._compiled[number]
         copies: dict[int, Any] = {}
         verdict, problem = None, ""
         try:
-            for name in names:
+            for name in report.parameters:
                 value = arguments[name]
                 copies.setdefault(id(value), _contents(value))
-            verdict = report.check(grid=grid, args=[copies[id(arguments[name])] for name in names])
+            verdict = report.check(
+                grid=grid, args=[copies[id(arguments[name])] for name in report.parameters]
+            )
         except ValueError as refused:
             # A launch that cannot be judged is made all the same.
             problem = str(refused)

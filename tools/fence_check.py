@@ -95,7 +95,7 @@ def _check(arguments: Namespace) -> int:
     if baseline:
         reports, stale = baseline.mark(reports)
     if not is_whole:
-        _print_counts(reports)
+        _print_counts(reports, has_reasons=arguments.prove)
     status = worst([each.status(arguments.fail_on, is_strict=arguments.strict) for each in reports])
     if arguments.write_baseline:
         status = _write_baseline(reports, arguments)
@@ -117,12 +117,12 @@ def _print(report: FileReport, paint: Callable[[Diagnostic], str], arguments: Na
         print(*map(printable, lines), sep="\n")
 
 
-def _print_counts(reports: Sequence[FileReport]) -> None:
+def _print_counts(reports: Sequence[FileReport], *, has_reasons: bool) -> None:
     """Print how many functions have each verdict, the last line."""
     from fencewright.tools.reports.file_report import verdict_counts
 
     if not all(each.problem for each in reports):
-        print(printable(verdict_counts(reports).text()))
+        print(printable(verdict_counts(reports).text(has_reasons=has_reasons)))
 
 
 def _written(
@@ -163,7 +163,7 @@ def _written(
         if stale:
             yield f"{arguments.baseline}: {stale} of its findings found no more"
         if not all(each.problem for each in reports):
-            yield verdict_counts(reports).text()
+            yield verdict_counts(reports).text(has_reasons=arguments.prove)
 
 
 def _write_baseline(reports: Sequence[FileReport], arguments: Namespace) -> int:

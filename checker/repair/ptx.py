@@ -4,8 +4,9 @@ They are many on purpose, and none is believed: the judgement of the edited text
 PTX ISA, Parallel Synchronization and Communication Instructions; Asynchronous copy; griddepcontrol.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 
 from fencewright.checker.findings.finding import Rule
@@ -198,6 +199,9 @@ def _orders(ordering: str, *, reads: bool) -> Row:
             takes = statement.operation in ("ld" if reads else "st", "atom", "red")
             if not takes or (reads and statement.operation == "red"):
                 continue
+            if ordering != "relaxed" and each.line != fault.line and not statement.is_strong:
+                # The data that the signal is about.
+                continue
             known = statement.ordering
             both = known is not None and (known.releases if reads else known.acquires)
             word = "acq_rel" if both else ordering
@@ -208,19 +212,28 @@ def _orders(ordering: str, *, reads: bool) -> Row:
 
 
 def _both_orders(code: PtxCode, fault: Fault) -> Iterator[Repair]:
-    """A signal that releases and its read that acquires, where both orders are missing."""
+    """A signal that releases and its read that acquires, where both orders are missing.
+
+    The copies of a signal in an unrolled loop are one: a line of the source is edited as a whole.
+    """
     reads = [each for each in code.at((fault.line, *fault.about)) if _is_signal(each, "ld")]
     for read in reads:
         if read.statement.operation == "atom":
             for scope in _scope_of(read.statement):
                 yield code.renamed(read, ordered_name(read.statement, "acq_rel", scope))
-    writes = [each for each in code.editable if _is_signal(each, "st")]
-    for write in writes:
+    writes: dict[Hashable, list[PtxInstruction]] = {}
+    for each in code.editable:
+        if _is_signal(each, "st"):
+            writes.setdefault(each.source or each.number, []).append(each)
+    for copies in writes.values():
         for read in reads:
-            for scope in _scope_of(write.statement) if write is not read else ():
-                release = ordered_name(write.statement, "release", scope)
+            for scope in _scope_of(copies[0].statement) if read not in copies else ():
+                signal = (
+                    code.renamed(each, ordered_name(each.statement, "release", scope))
+                    for each in copies
+                )
                 acquire = ordered_name(read.statement, "acquire", scope)
-                yield (*code.renamed(write, release), *code.renamed(read, acquire))
+                yield (*chain.from_iterable(signal), *code.renamed(read, acquire))
 
 
 def _is_signal(each: PtxInstruction, weak_name: str) -> bool:

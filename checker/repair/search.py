@@ -8,8 +8,8 @@ from fencewright.checker.findings.finding import SURPLUS, Level, VerdictKind
 from fencewright.checker.repair.edits import Action, Repair, edited, moved
 from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 
-_MOST_TRIED = 64
-"""Candidates of one finding that are judged: a judgement of a large kernel may take a second."""
+_MOST_TRIED = 32
+"""Candidates of one finding that are judged: a judgement of a large kernel may take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,19 @@ Judge = Callable[[str, str], Judgement | None]
 """Judges a function of a text; None where that cannot be read."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The repair of a finding, None if none was found; the number of candidates that were judged,
+    and whether others are left."""
+
+    repair: Repair | None
+    tried: int
+    is_cut: bool = False
+
+
 def repair_of(
     text: str, fault: Fault, judged: Judgement, candidates: Iterable[Repair], judge: Judge
-) -> Repair | None:
+) -> Found:
     """The first of the candidates, the smallest first, that ends a finding and does no harm."""
     judged = judged.of(fault.function)
     tried: set[str] = {text}
@@ -94,11 +104,11 @@ def repair_of(
         if new in tried:
             continue
         if len(tried) > _MOST_TRIED:
-            return None
+            return Found(None, _MOST_TRIED, is_cut=True)
         tried.add(new)
         if (again := judge(new, fault.function)) is not None and ends(fault, repair, judged, again):
-            return repair
-    return None
+            return Found(repair, len(tried) - 1)
+    return Found(None, len(tried) - 1)
 
 
 def ends(fault: Fault, repair: Repair, judged: Judgement, again: Judgement) -> bool:

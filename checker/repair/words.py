@@ -1,6 +1,6 @@
 """Repairs in words: of the source's language and lines where they are known, else of the code."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from types import MappingProxyType
 
 from fencewright.checker.repair.edits import Action, Edit, Repair
@@ -54,12 +54,20 @@ Places = Callable[[int], SourceLocation | None]
 
 
 def described(repair: Repair, line_of: Callable[[int], int], place_of: Places) -> Iterator[str]:
-    """Instructions to the author, a sentence for each edit.
+    """Instructions to the author, a sentence for each edit; one for the copies that the code has of
+    one access of the source.
 
     ``line_of``: the line of the code as it was given; ``place_of``: the author's place of that.
     """
+    by_place: dict[Hashable, list[Edit]] = {}
     for edit in repair:
-        yield _described(edit, line_of(edit.at.line), place_of)
+        place = place_of(line_of(edit.at.line)) if edit.action is Action.REPLACE else None
+        names = (edit.at.text.split()[0], edit.text.split()[0]) if place else edit.at
+        by_place.setdefault((place, names), []).append(edit)
+    for edit, *copies in by_place.values():
+        text = _described(edit, line_of(edit.at.line), place_of)
+        lines = ", ".join(str(line_of(each.at.line)) for each in copies)
+        yield f"{text}; likewise in line{'s' if copies[1:] else ''} {lines}" if copies else text
 
 
 def _described(edit: Edit, line: int, place_of: Places) -> str:

@@ -1,5 +1,6 @@
 """Findings of verdicts: one for each cause of races, in the words of the kernel's author."""
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -9,6 +10,8 @@ from fencewright.checker.verdicts.barriers import NOT_WAITED_FOR
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.model import (
     END,
+    NO_BARRIER,
+    ONE_VALUE,
     Access,
     Agent,
     Conflict,
@@ -46,10 +49,7 @@ _REMEDIES: Mapping[Rule, str] = {
     Rule.SCALAR_STALE: "read it by a vector load, or write s_dcache_inv before",
 }
 _OF_WARP = "write __syncwarp() between the two"
-_OF_NOTHING = (
-    "no barrier, flag or fence is between; order the blocks by a flag or by two launches, or give "
-    "each a place of its own"
-)
+_OF_NOTHING = "order the blocks by a flag or by two launches, or give each a place of its own"
 _OF_SCOPES = "give both the scope of the GPU: atomicAdd() for atomicAdd_block(), .gpu for .cta"
 _OF_UPDATE = "use an atomic such as atomicAdd(), or let one thread do it"
 _OF_PEER = "write fence.mbarrier_init.release.cluster after the initialisation, then cluster.sync()"
@@ -71,6 +71,7 @@ _OF_BOTH = (
     "write __threadfence() before the signal and after it is seen, or let it release and its read "
     "acquire"
 )
+_REASON = re.compile(": |, which ")
 _OF_ITSELF = "let one thread do it, or give each thread a place of its own"
 _OBJECTS: Mapping[Region, str] = {
     Region.SHARED: "the shared variable",
@@ -210,7 +211,8 @@ def _lines(conflict: Conflict) -> tuple[int, int]:
 def _finding(
     verdict: Verdict, cause: Sequence[Conflict], is_replayed: Callable[[Conflict], bool]
 ) -> Finding:
-    shown = next((each for each in cause if is_replayed(each) or _is_of_one_thread(each)), None)
+    likely = sorted(cause, key=lambda each: bool(each.condition))
+    shown = next((each for each in likely if is_replayed(each) or _is_of_one_thread(each)), None)
     conflict = shown or max(cause, key=attrgetter("is_usual"))
     more = len({_lines(each) for each in cause}) - 1
     message = _message(conflict)
@@ -222,7 +224,7 @@ def _finding(
     about = tuple(line for line in dict.fromkeys(others) if line != at)
     steps = () if _is_of_lifetime(conflict) else tuple(_steps(conflict))
     finding = Finding(at, conflict.finding, message, Level.WARNING, about, steps=steps)
-    if verdict.kind is not VerdictKind.LAUNCH and shown is not None:
+    if shown is not None and not shown.condition:
         return replace(finding, lesser=Level.ERROR)
     is_launch = verdict.kind is VerdictKind.LAUNCH and not any(each.is_usual for each in cause)
     if is_launch or all(map(_may_write_one_value, cause)):
@@ -333,7 +335,7 @@ def _of_side(side: OneSide) -> Finding:
 
 
 def _message(conflict: Conflict) -> str:
-    first, second, condition = conflict.first, conflict.second, conflict.condition
+    first, second = conflict.first, conflict.second
     one, other = _threads(conflict)
     if _is_of_lifetime(conflict):
         what = _object(first.place.root, first.place.root)
@@ -343,11 +345,7 @@ def _message(conflict: Conflict) -> str:
             f"write cluster.sync() {side} it"
         )
     also = " too" if _is_of_itself(conflict) else ""
-    launch = f"as in {conflict.witness}"
-    if condition == f"as {conflict.witness}":
-        launch = f"only under a launch as {conflict.witness}"
-    elif condition:
-        launch += f", only under a launch: {condition}"
+    launch = _launch(conflict)
     what, missing = _object(second.place.root, first.place.root), _said(conflict)
     if second.text == END:
         return (
@@ -366,9 +364,25 @@ def _message(conflict: Conflict) -> str:
     )
 
 
+def _launch(conflict: Conflict) -> str:
+    """A launch that has the race, and its condition: a judge gives that with its reason."""
+    needs = _REASON.split(conflict.condition)[0].replace("CTA", "block")
+    if conflict.condition == ONE_VALUE:
+        return f"as in {conflict.witness}, where both write one value"
+    if needs == f"as {conflict.witness}":
+        return f"only with a launch such as {conflict.witness}"
+    return f"only with {needs}, as in {conflict.witness}" if needs else f"as in {conflict.witness}"
+
+
 def _said(conflict: Conflict) -> str:
-    """The missing order in words, without the outcome that a model allows."""
-    return conflict.missing.partition(": the ")[0]
+    """The missing order in words, with the line that sees the signal, without the outcome that a
+    model allows."""
+    missing = conflict.missing.partition(": the ")[0]
+    if conflict.cause is None:
+        return missing
+    if missing.endswith(" the signal"):
+        return f"{missing} that line {conflict.cause} sees"
+    return f"{missing} at line {conflict.cause}" if missing.endswith(" is seen") else missing
 
 
 def _is_of_itself(conflict: Conflict) -> bool:
@@ -403,8 +417,13 @@ def _remedy(conflict: Conflict) -> str:
     if conflict.finding is Rule.ASYNC_UNWAITED:
         is_second = first.agent is Agent.THREAD or conflict.cause != second.line
         copy = second if is_second and second.agent is not Agent.THREAD else first
+        wait = _OF_COPIES.get(copy.agent, "wait for it")
+        if copy.agent is Agent.GROUP and copy.writes:
+            wait += " (without .read)"
+        if conflict.missing == NO_BARRIER:
+            wait += " and then __syncthreads()"
         where = "this" if first.agent is not Agent.THREAD else f"line {first.line}"
-        return f"{_OF_COPIES.get(copy.agent, 'wait for it')} before {where}"
+        return f"{wait} before {where}"
     if conflict.finding is Rule.MBARRIER_PHASE and _NO_ARRIVAL in conflict.missing:
         return _OF_PHASE
     if conflict.finding is Rule.MBARRIER_INIT and conflict.relation is Relation.CLUSTER:

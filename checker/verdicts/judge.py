@@ -37,7 +37,9 @@ from fencewright.checker.verdicts.interpretation import RANK
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
 from fencewright.checker.verdicts.iterations import executed, has_one_exit
 from fencewright.checker.verdicts.model import (
+    NO_BARRIER,
     NO_ORDER,
+    ONE_VALUE,
     UNGROUPED,
     Access,
     Agent,
@@ -102,7 +104,6 @@ _OF_ALL = (
 )
 _OF_CTA = ("%ctaid", "%nctaid", "%clusterid", "%cluster")
 """Names of indices and sizes that tell CTAs apart."""
-_OF_ONE_VALUE = "several threads that write one value: they leave that value, yet it is a race"
 _OF_VALUES = "threads whose values differ: each writes this place"
 _MOST_PAIRS = 20_000
 _MOST_STEPS = 400_000_000
@@ -220,7 +221,9 @@ class _Judge:
             sides=sides,
         )
         if self.races:
-            return replace(verdict, kind=VerdictKind.RACE, conflicts=tuple(self.races))
+            # A barrier that usual launches need is a finding beside a race that any launch has.
+            usual = filter(attrgetter("is_usual"), self.launches)
+            return replace(verdict, kind=VerdictKind.RACE, conflicts=(*self.races, *usual))
         if self.obstacles:
             return replace(verdict, kind=VerdictKind.NOT_JUDGED, suspects=tuple(self.suspects))
         if self.launches:
@@ -903,7 +906,7 @@ class _Judge:
         if not condition and is_again and is_free and self._may_be_one_value(first):
             condition = _OF_VALUES
         if not condition and _write_equal_values(first, second, relation):
-            condition = _OF_ONE_VALUE
+            condition = ONE_VALUE
         if condition:
             is_usual = condition == f"as {witness}" and size in self.small
             in_shared = {each.place.root.region for each in (first, second)} == {Region.SHARED}
@@ -1188,7 +1191,7 @@ def _asked(kernel: Kernel) -> set[int]:
 
 def _missing(relation: Relation) -> str:
     if relation in (Relation.WARP, Relation.CTA):
-        return "no barrier between"
+        return NO_BARRIER
     return "nothing orders them"
 
 

@@ -517,7 +517,15 @@ class Witness:
         return f"thread {_written(thread)} of CTA {_written(cta)}"
 
     def __str__(self) -> str:
-        return f"--grid {_written(self.grid)} --block {_written(self.block)}"
+        return " ".join(
+            f"--{name} {','.join(map(str, sizes))}"
+            for name, sizes in (("grid", self.grid), ("block", self.block))
+        )
+
+
+NO_BARRIER = "no barrier between"
+ONE_VALUE = "several threads that write one value: they leave that value, yet it is a race"
+"""The condition of a race of stores that no outcome shows."""
 
 
 def _written(numbers: Numbers) -> str:

@@ -74,7 +74,10 @@ def no_kernel(module: ModuleOp, kernels: str, conversions: str) -> DiagnosticExc
             f"LLVM IR has no {kernels}; write it with -t llvm, and compile that with LLVM"
         )
     if any(is_mlir_function(op) or isinstance(op, scoped.ScopedOperation) for op in module.walk()):
-        return DiagnosticException(f"there is no {kernels}; run {conversions} first")
+        chip = "name a chip with --mcpu, as --mcpu gfx942"
+        return DiagnosticException(f"there is no {kernels}; {chip}, or run {conversions} first")
+    if any(op.name in ("cdna.kernel", "ptx.kernel") for op in module.ops):
+        return DiagnosticException(f"there is no {kernels}: write kernels of this chip with -t asm")
     return DiagnosticException(f"there is no {kernels}, nor any function to make one of")
 
 

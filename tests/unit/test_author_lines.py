@@ -24,7 +24,7 @@ from fencewright.tools.diagnostics import ToolError
 from fencewright.tools.inputs import object_lines
 from fencewright.tools.reports import function_names
 from fencewright.tools.reports.author_text import ignores_in
-from fencewright.tools.reports.file_report import CodeLine, ReportedFinding
+from fencewright.tools.reports.file_report import CodeLine, ReportedFinding, ReportedStep
 from fencewright.tools.reports.function_names import in_author_words, parameters_of
 
 ROOT = Path(__file__).parents[2]
@@ -298,7 +298,7 @@ def test_an_ignored_finding_is_counted_and_does_not_fail(
     _, out, err = check(capsys)
     summary, counts = out.splitlines()
     assert summary == "k.ptx: sm_90: kernels _Z1kPiS_: 0 errors, 0 warnings, 0 notes, 1 ignored"
-    assert counts == "0 proved, 0 with a race, 1 not judged"
+    assert counts == "0 proved, 0 with a race, 1 not judged (--prove prints why)"
     assert err == ""
     _, out, _ = check(capsys, "--format", "sarif")
     (result,) = json.loads(out)["runs"][0]["results"]
@@ -493,7 +493,10 @@ def test_a_race_that_is_proved_is_at_its_source(
     assert out.startswith("k.ptx:4: _Z1kPiS_: race\n")
     assert "q.cu:3:12: error: thread" in out
     assert f"    {SOURCE.splitlines()[2]}\n    {' ' * 11}^\n" in out
-    assert "q.cu:2:3: note: line 11 of k.ptx: 'st.shared.u32 [%t4], %t1'" in out
+    assert (
+        "q.cu:2:3: note: thread 0 of block 0 writes the shared variable 'tile': line 11 of k.ptx: 'st.shared.u32 [%t4], %t1'"
+        in out
+    )
 
 
 # The author's names
@@ -560,6 +563,33 @@ def test_two_kernels_of_one_name_give_no_names(tmp_path: Path) -> None:
     assert parameters_of("mix", (str(source),)) == ()
     assert parameters_of("", (str(source),)) == ()
     assert parameters_of("_ZN12_GLOBAL__N_14lessEPi", (str(source),)) == ()
+
+
+def test_triton_s_ir_beside_the_code_names_the_parameters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    museum = Path(__file__).parents[1] / "museum"
+    code = (museum / "last-block-unfenced" / "wrong.ptx").read_text()
+    (tmp_path / "k.ptx").write_text(code.replace("data", "last_block_unfenced_param_0"))
+    fence_check.main([str(tmp_path / "k.ptx")])
+    assert "the memory of the first parameter" in capsys.readouterr().out
+    (tmp_path / "k.ttir").write_text(
+        'tt.func public @last_block_unfenced(%sums: !tt.ptr<i32> loc("sums"(#loc)), '
+        "%n: i32 loc(unknown)) attributes {noinline = false} {\n}\n"
+    )
+    parameters_of.cache_clear()
+    fence_check.main([str(tmp_path / "k.ptx")])
+    assert "the memory of parameter 'sums' where" in capsys.readouterr().out
+
+
+def test_other_places_have_their_threads() -> None:
+    source = SourceLocation("k.cu", 3, 1)
+    here, there = (CodeLine("k.ptx", line, (source,)) for line in (9, 5))
+    step = ReportedStep("thread 0", there, "thread 0 writes it", 1)
+    finding = ReportedFinding(
+        "missing-barrier", Level.WARNING, "a race", "k", "ld", here, (("st", there),), steps=(step,)
+    )
+    assert "thread 0 writes it: line 5 of k.ptx: 'st'" in str(finding.lines()[-1])
 
 
 def test_code_of_a_toolkit_is_at_the_author_s_call() -> None:

@@ -61,7 +61,7 @@ def test_statuses(
     assert (returned, err) == (status, "")
     *_, last, verdicts = out.splitlines()
     assert last == f"k.s: gfx942: functions k: {counts}"
-    assert verdicts == "0 proved, 0 with a race, 1 not judged"
+    assert verdicts == "0 proved, 0 with a race, 1 not judged (--prove prints why)"
 
 
 EMPTY = "\t.type\te,@function\ne:\n.Lfunc_end1:\n"
@@ -192,7 +192,7 @@ def test_ptx(
     returned, out, err = run(capsys, tmp_path, text, *options)
     *_, summary, verdicts = out.splitlines()
     assert (returned, err, summary) == (status, "", last)
-    assert verdicts.endswith(" not judged")
+    assert verdicts.endswith(" not judged (--prove prints why)")
 
 
 def test_ptx_lifted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def test_a_check_leaves_a_kernel_as_it_was_and_names_its_lines(nvvm: Nvvm) -> No
     assert sum(report.after.values()) == 1
     (finding,) = report.findings()
     assert finding.startswith("/x/user.py:9: error: ")
+    assert "write cuda.syncthreads() between" in finding
     assert nvvm.compile_ir == before
 
 

@@ -22,10 +22,12 @@ from fencewright.checker.repair.edits import (
 from fencewright.checker.repair.leaner import leaner
 from fencewright.checker.repair.narrower import narrower
 from fencewright.checker.repair.prices import amd_prices
-from fencewright.checker.repair.ptx import ROWS, code_of, ordered_name
-from fencewright.checker.repair.search import Fault, Judgement, Proof, ends, repair_of
+from fencewright.checker.repair.ptx import ROWS, candidates_of, code_of, ordered_name
+from fencewright.checker.repair.search import Fault, Found, Judgement, Proof, ends, repair_of
+from fencewright.checker.repair.words import described
 from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.code.statements import read_statement
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools import fence_check
@@ -135,9 +137,47 @@ def test_the_first_candidate_that_is_judged_right_is_the_repair() -> None:
         asked.append(text)
         return None if "x;" in text else QUIET if "y;" in text else RACE
 
-    assert repair_of(TEXT, FAULT, RACE, REPAIRS, judge) == REPAIRS[1]
+    assert repair_of(TEXT, FAULT, RACE, REPAIRS, judge).repair == REPAIRS[1]
     assert len(asked) == 2
-    assert repair_of(TEXT, FAULT, RACE, REPAIRS[2:], judge) is None
+    assert repair_of(TEXT, FAULT, RACE, REPAIRS[2:], judge) == Found(None, len(REPAIRS) - 2)
+
+
+def test_the_copies_of_one_signal_are_repaired_together() -> None:
+    """Those of an unrolled loop, at one place of the source."""
+    stores = "".join(
+        f".loc 1 4 9\nst.global.b32 [%rd1+{at}], 1;\n"
+        f".loc 1 5 9\nst.relaxed.gpu.global.b32 [%rd2+{at}], 1;\n"
+        for at in (0, 4)
+    )
+    text = f""".version 8.6
+.target sm_90
+.address_size 64
+.entry k(.param .u64 a, .param .u64 b) {{
+.reg .b32 %r<9>; .reg .b64 %rd<9>;
+ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b];
+{stores}.loc 1 7 9
+ld.relaxed.gpu.global.b32 %r1, [%rd2];
+ld.global.b32 %r2, [%rd1];
+ret;
+}}
+"""
+    lines = text.splitlines()
+    read = next(n for n, line in enumerate(lines, 1) if line.startswith("ld.relaxed"))
+    fault = Fault(Rule.UNORDERED_SIGNAL, "k", read + 1, Level.ERROR, (read,))
+    candidates = candidates_of(read_ptx(text, "k.ptx"), text, fault)
+    first = next(each for each in candidates if len(each) > 1)
+    assert [each.text.split()[0] for each in first] == [
+        *["st.release.gpu.global.b32"] * 2,
+        "ld.acquire.gpu.global.b32",
+    ]
+    copies = described(first[:2], lambda line: line, lambda _: SourceLocation("k.cu", 5, 9))
+    assert [each.partition("; ")[2] for each in copies] == [f"likewise in line {first[1].at.line}"]
+
+
+def test_a_search_without_a_repair_gives_its_limit() -> None:
+    candidates = [(before(E, f"w{n};"),) for n in range(40)]
+    found = repair_of(TEXT, FAULT, RACE, candidates, lambda *_: RACE)
+    assert found == Found(None, 32, is_cut=True)
 
 
 # PTX

@@ -107,7 +107,27 @@ def test_a_race_that_needs_a_launch_is_a_note():
     body = f"{_OWN} mov.u32 %r7, %ctaid.x; mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd1, %rd3;\n"
     (finding,) = found(f"{body} st.global.u32 [%rd4], %r7;")
     assert finding.level is Level.NOTE
-    assert "only under a launch: more than one CTA" in finding.message
+    assert "only with more than one block, as in --grid 2" in finding.message
+
+
+def test_a_race_hides_no_barrier_that_usual_launches_need():
+    """The mirrored tile of 256 threads has no race in blocks of 64, and the store has."""
+    mirror = "sub.u32 %r5, 1020, %r3; add.u32 %r5, %r2, %r5; ld.shared.u32 %r7, [%r5];"
+    tile = f"{_OWN} st.shared.u32 [%r4], %r1;\n{mirror}\n"
+    both = found(f"{tile} st.global.u32 [%rd1], %r1;")
+    assert [each.rule for each in both].count(Rule.MISSING_BARRIER) == len(both) == 2
+    (barrier,) = (each for each in both if "'tile'" in each.message)
+    assert (barrier.level, *found(tile)) == (Level.WARNING, barrier)
+    assert "only with a launch such as --grid 2 --block 256" in barrier.message
+
+
+def test_the_line_that_sees_a_signal_is_named():
+    poll = "L: ld.relaxed.gpu.global.u32 %r9, [%rd2]; setp.eq.u32 %p2, %r9, 0; @%p2 bra L;"
+    write = "st.global.u32 [%rd1], 1; st.release.gpu.global.u32 [%rd2], 1; bra.uni E;"
+    by_block = "mov.u32 %r8, %ctaid.x; setp.ne.u32 %p1, %r8, 0; @%p1 bra L;"
+    body = f"{by_block}\n{write}\n{poll}\nld.global.u32 %r10, [%rd1];\nE: ret;"
+    message = next(each.message for each in found(body) if each.rule is Rule.UNORDERED_WAIT)
+    assert "nothing acquires after the signal is seen at line 11" in message
 
 
 def test_a_place_that_all_threads_write_is_a_note_where_memory_decides_the_value():

@@ -1,5 +1,6 @@
 """One file of fence-check: reads it, runs the analyses, and reports their findings."""
 
+import os
 import re
 import traceback
 from argparse import Namespace
@@ -314,7 +315,8 @@ class _Reporter:
         def place_of(line: int) -> SourceLocation | None:
             return next(iter(self._place(finding, line).source), None)
 
-        sources = tuple(self.paths.values())
+        # Triton's cache has its IR, with the names of parameters, beside the code.
+        sources = (*self.paths.values(), f"{os.path.splitext(self.file)[0]}.ttir")
         return in_author_words(finding.message, function, place_of(finding.line), place_of, sources)
 
     def unused(self, findings: Iterable[ReportedFinding]) -> Iterator[Diagnostic]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fencewright.checker.repair.edits import Action, Repair, edited, moved
 from fencewright.checker.repair.leaner import Step, leaner
 from fencewright.checker.repair.narrower import narrower
-from fencewright.checker.repair.search import Fault, Judgement, Proof, repair_of
+from fencewright.checker.repair.search import Fault, Found, Judgement, Proof, repair_of
 from fencewright.checker.repair.words import Places, described
 from fencewright.lowering.cdna.code.objects import MAGIC
 from fencewright.lowering.code.source_location import AssemblyError
@@ -53,12 +53,17 @@ def _fault(finding: ReportedFinding) -> Fault:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A finding with its repair, None where none was found, and ``lines``: of the text that it was
-    found in, the lines of the code as it was given, 0 of those that are new."""
+    """A finding with its repair, and ``lines``: of the text that it was found in, the lines of the
+    code as it was given, 0 of those that are new."""
 
     finding: ReportedFinding
-    repair: Repair | None
+    found: Found
     lines: tuple[int, ...]
+
+    @property
+    def repair(self) -> Repair | None:
+        """The repair, None where none was found."""
+        return self.found.repair
 
     def line_of(self, line: int) -> int:
         """The line of the code as it was given."""
@@ -80,27 +85,39 @@ class Fixer:
         self._of_surplus = arguments.fix == SURPLUS
         self._arguments.finds_surplus = self._of_surplus
         self._given_up: set[tuple[str, ...]] = set()
+        self._judged: dict[tuple[str, str], Judgement | None] = {}
 
-    def report(self) -> FileReport:
-        """The findings in the text as it is now."""
-        return report_of(self.path, self.file, self.text.encode(), self._arguments)
+    def report(self, function: str | None = None) -> FileReport:
+        """The findings in the text as it is now, or those in one function."""
+        return self._report_of(self.text, function)
+
+    def _report_of(self, text: str, function: str | None) -> FileReport:
+        arguments = copy(self._arguments)
+        arguments.only = function
+        return report_of(self.path, self.file, text.encode(), arguments)
 
     def fixed(self) -> Iterator[Fixed]:
         """Each finding that is asked for with its repair; ``text`` has those that were found."""
+        findings = filter(self._is_asked, self.report().findings)
+        for function in dict.fromkeys(each.function for each in findings):
+            yield from self._fixed_in(function)
+
+    def _fixed_in(self, function: str) -> Iterator[Fixed]:
         while True:
-            report = self.report()
-            left = (each for each in report.findings if _key(each) not in self._given_up)
+            report = self.report(function or None)
+            of_it = (each for each in report.findings if each.function == function)
+            left = (each for each in of_it if _key(each) not in self._given_up)
             finding = next(filter(self._is_asked, left), None)
             if finding is None:
                 return
             fault = _fault(finding)
             judged = judgement_of(report, of_surplus=self._of_surplus)
-            repair = repair_of(self.text, fault, judged, self._candidates(fault), self._judge)
-            yield Fixed(finding, repair, self._lines)
-            if repair is None:
+            found = repair_of(self.text, fault, judged, self._candidates(fault), self._judge)
+            yield Fixed(finding, found, self._lines)
+            if found.repair is None:
                 self._given_up.add(_key(finding))
             else:
-                self._edit(repair)
+                self._edit(found.repair)
 
     def lean(self) -> Iterator[tuple[Step, int]]:
         """The steps that make code leaner beyond its findings, each with the line of the code as it
@@ -135,6 +152,7 @@ class Fixer:
         old = {moved(number, repair): line for number, line in enumerate(self._lines, 1)}
         gone = {each.at.line for each in repair if each.action is Action.DELETE}
         self.text = edited(self.text, repair)
+        self._judged.clear()
         for line in gone:
             # What comes after has taken its place, or shares its line.
             old[moved(line, repair)] = self._lines[min(line, len(self._lines) - 1)]
@@ -145,11 +163,15 @@ class Fixer:
         return asked and finding.is_new and not finding.was_not_judged
 
     def _judge(self, text: str, function: str) -> Judgement | None:
-        """The judgement of a function in a text; None where that cannot be read."""
-        arguments = copy(self._arguments)
-        arguments.only = function
+        """The judgement of a function in a text, once; None where that cannot be read."""
+        key = text, function
+        if key not in self._judged:
+            self._judged[key] = self._judgement(text, function)
+        return self._judged[key]
+
+    def _judgement(self, text: str, function: str) -> Judgement | None:
         try:
-            report = report_of(self.path, self.file, text.encode(), arguments)
+            report = self._report_of(text, function)
         except (AssemblyError, ToolError):
             return None
         return judgement_of(report, of_surplus=self._of_surplus).of(function)
@@ -246,7 +268,9 @@ def _reported(report: FileReport, finding: ReportedFinding, line: int) -> Report
 def notes_of(fixed: Fixed, place_of: Places) -> Iterator[str]:
     """The repair of a finding in words, or that there is none."""
     if fixed.repair is None:
-        yield "no repair was found"
+        tried = _count(fixed.found.tried, "candidate")
+        limit = ", the limit" if fixed.found.is_cut else ""
+        yield f"no repair was found: {tried} judged{limit}"
         return
     for text in described(fixed.repair, fixed.line_of, place_of):
         yield f"repair: {text}"

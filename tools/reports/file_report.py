@@ -100,13 +100,15 @@ class ReportedFinding:
 
     def _about(self) -> Iterator[Diagnostic]:
         """The other places, one note for those that one line of the source was compiled to."""
+        steps = {each.at: f"{each.text}: " for each in self.steps}
         by_place: dict[SourceLocation, list[tuple[str, CodeLine]]] = {}
         for what, place in self.about:
             if place.source and place != self.at:
                 by_place.setdefault(place.source[0], []).append((what, place))
         for at, ((what, first), *others) in by_place.items():
             lines = ", ".join(str(place.line) for place in (first, *(each for _, each in others)))
-            message = f"{'lines' if others else 'line'} {lines} of {first.file}: '{what}'"
+            number = "lines" if others else "line"
+            message = f"{steps.get(first, '')}{number} {lines} of {first.file}: '{what}'"
             # The line of the source has just been shown.
             yield _at(at, message, shown=at != (self.at.source or (None,))[0])
 
@@ -295,9 +297,12 @@ class VerdictCounts:
     not_judged: int
     why: tuple[str, ...]
 
-    def text(self) -> str:
-        """``2 proved, 1 with a race, 0 not judged``."""
-        why = f" ({'; '.join(self.why)})" if self.why else ""
+    def text(self, *, has_reasons: bool = True) -> str:
+        """``2 proved, 1 with a race, 0 not judged``; the way to the reasons, where they are not
+        printed."""
+        is_silent = self.not_judged and not has_reasons
+        why = "; ".join((*self.why, *(["--prove prints why"] if is_silent else [])))
+        why = f" ({why})" if why else ""
         return f"{self.proved} proved, {self.found} with a race, {self.not_judged} not judged{why}"
 
 

@@ -65,21 +65,26 @@ def in_author_words(
     at: SourceLocation | None,
     place_of: Callable[[int], SourceLocation | None],
     sources: Sequence[str],
+    parameters: Sequence[str] = (),
 ) -> str:
     """A message with the variables, parameters and lines of the source, where that can be read.
 
     ``at``: the place that it is printed at, None where that is the code, whose lines it keeps then.
-    ``place_of``: of a line of the code; ``sources``: paths in which parameters are looked for.
+    ``place_of``: of a line of the code; ``sources``: paths in which parameters are looked for,
+    unless their names are given.
     """
+
+    def names(kernel: str) -> Sequence[str]:
+        return parameters or parameters_of(kernel, tuple(sources))
 
     def parameter(found: re.Match[str]) -> str:
         number = int(found[3])
-        if name := _at(parameters_of(found[2], tuple(sources)), number):
+        if name := _at(names(found[2]), number):
             return found[0].replace(f"{found[2]}_param_{found[3]}", name)
         return f"the {_at(_ORDINALS, number) or f'{number + 1}th'} parameter"
 
     def argument(found: re.Match[str]) -> str:
-        return _at(parameters_of(kernel, tuple(sources)), int(found[1])) or found[0]
+        return _at(names(kernel), int(found[1])) or found[0]
 
     def line(found: re.Match[str]) -> str:
         place = place_of(int(found[1]))
@@ -91,6 +96,11 @@ def in_author_words(
 
     message = _ARGUMENT.sub(argument, _PARAMETER.sub(parameter, message))
     return _LINE.sub(line, _MANGLED.sub(lambda found: variable_name(found[0]), message))
+
+
+def short_name(name: str) -> str:
+    """A name of C++ without its arguments and tags."""
+    return re.split(r"[\[(<]", demangled(name))[0] or name
 
 
 def variable_name(name: str) -> str:
@@ -110,13 +120,18 @@ def parameters_of(kernel: str, sources: tuple[str, ...]) -> tuple[str, ...]:
     return found.pop() if len(found) == 1 else ()
 
 
+_IN_C = re.compile(r"(\w+)\s*(?:\[\w*\]\s*)*$")
+_IN_MLIR = re.compile(r"\s*%(\w+):")
+"""The name of a parameter in its declaration."""
+
+
 def _definitions(kernel: str, text: str) -> Iterator[tuple[str, ...]]:
     own = demangled(kernel).replace("(anonymous namespace)", "")
     words = re.findall(r"\w+", re.split(r"[<(]", own)[0])
     for found in re.finditer(rf"\b{words[-1]}\s*\(", text) if words else ():
         pieces, end = _pieces(text, found.end())
-        names = [re.search(r"(\w+)\s*(?:\[\w*\]\s*)*$", each.partition("=")[0]) for each in pieces]
-        if text[end:].lstrip().startswith("{") and all(names):
+        names = [_IN_MLIR.match(each) or _IN_C.search(each.partition("=")[0]) for each in pieces]
+        if text[end:].lstrip().startswith(("{", "attributes {")) and all(names):
             yield tuple(each[1] for each in names if each)
 
 

@@ -1,8 +1,8 @@
 // RUN: not fence-opt %s --split-input-file -t ptx 2>&1 | filecheck %s --check-prefix=PTX
 // RUN: not fence-opt %s --split-input-file -t asm 2>&1 | filecheck %s --check-prefix=ASM
 
-// PTX: there is no ptx.kernel; run convert-scoped-to-ptx first
-// ASM: there is no cdna.kernel and no ptx.kernel; run convert-scoped-to-cdna or convert-scoped-to-ptx first
+// PTX: there is no ptx.kernel; name a chip with --mcpu, as --mcpu gfx942, or run convert-scoped-to-ptx first
+// ASM: there is no cdna.kernel and no ptx.kernel; name a chip with --mcpu, as --mcpu gfx942, or run convert-scoped-to-cdna or convert-scoped-to-ptx first
 func.func @not_converted() {
   func.return
 }
