@@ -23,7 +23,8 @@ def how_to_get(missing: ImportError) -> str | None:
     package = (missing.name or "").partition(".")[0]
     if package not in GROUPS:
         return None
+    group = GROUPS[package]
     return (
-        f"this needs {package}, which is not installed: pip install "
-        f"'fencewright[{GROUPS[package]}]'"
+        f"this needs {package}, which is not installed: pip install 'fencewright[{group}]', or "
+        f"'.[{group}]' in a checkout"
     )

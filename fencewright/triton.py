@@ -381,7 +381,7 @@ class Hook:
         self._watched: dict[int, tuple[Any, Any]] = {}
         self._on_report = on_report
         if find_spec("triton") is None:
-            raise ModuleNotFoundError("Triton is not installed: pip install 'fencewright[triton]'")
+            raise ModuleNotFoundError("Triton is not installed: pip install triton")
         self._knobs: Any = import_module("triton.knobs")
         self._replaced: Any = None
         self._before: Any = None

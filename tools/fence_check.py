@@ -348,7 +348,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--cost",
         action="store_true",
-        help="print what each fence, barrier and wait costs, and who says so",
+        help="print what each fence, barrier and wait costs, with the source",
     )
     parser.add_argument(
         "--fix",

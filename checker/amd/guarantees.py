@@ -323,7 +323,7 @@ def stale_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
 
 
 def describe(lifted: LiftedFunction, operation: Operation) -> str:
-    """The guarantee of an operation, as ``store release agent; late at system: line 21``."""
+    """The guarantee of an operation, as ``store release agent; pending at system: line 21``."""
     kind = operation.kind
     if kind in (Kind.CACHE, Kind.OPAQUE):
         return _name(operation)
@@ -370,7 +370,7 @@ def _lists(lifted: LiftedFunction, operation: Operation) -> Iterator[str]:
             pending = [each for each in lifted.pending(operation, scope) if each is not operation]
             said = lines(pending)
             if said and said != known:
-                yield f"late at {scope}: {said}"
+                yield f"pending at {scope}: {said}"
             known = said
     known = ""
     if operation.reads:

@@ -61,7 +61,7 @@ class Lifted:
             for each in self.acquired_by
         ]
         said += [
-            f"late at {scope}: {_lines(pending)}"
+            f"pending at {scope}: {_lines(pending)}"
             for scope, pending in self.pending.items()
             if pending
         ]

@@ -10,7 +10,7 @@ class MissingLibraryError(ImportError):
     def __init__(self, library: str):
         super().__init__(
             f"this picture is drawn by {library}, which is not installed: "
-            "pip install 'fencewright[pictures]'",
+            "pip install 'fencewright[pictures]', or '.[pictures]' in a checkout",
             name=library,
         )
 

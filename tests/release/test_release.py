@@ -176,7 +176,7 @@ def test_the_wheel_does_what_the_start_page_shows(built: Built, tmp_path: Path) 
     assert "numpy" not in installed
     told = run(programs / "fence-sim", "access", "ld.global.b32", "lane*4", "--mcpu", "sm_90",
                cwd=tmp_path, status=2)  # fmt: skip
-    assert told.endswith("pip install 'fencewright[hierarchy]'\n")
+    assert told.endswith("pip install 'fencewright[hierarchy]', or '.[hierarchy]' in a checkout\n")
     run(
         programs / "python",
         "-m",

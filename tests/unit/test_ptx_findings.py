@@ -406,7 +406,7 @@ def test_fences_and_what_is_late() -> None:
     )
     assert lift(body)[-1] == (
         "st.relaxed.sys.global.u32 [d2], r2 -> store relaxed system global; "
-        "release agent by the fence of line 9; late at agent: line 10"
+        "release agent by the fence of line 9; pending at agent: line 10"
     )
     jumped = "@p2 bra X;\nfence.acq_rel.gpu;\nX:\nst.relaxed.gpu.global.u32 [d2], r2;"
     assert lift(jumped)[-1].endswith("-> store relaxed agent global")

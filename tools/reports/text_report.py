@@ -147,7 +147,7 @@ def _sum_of(lines: Iterable[PricedLine]) -> str:
     return str(total(known)) if known else "unknown"
 
 
-_PRICE_HEADER = ("line", "instruction", "cost", "says")
+_PRICE_HEADER = ("line", "instruction", "cost", "source")
 
 
 def _price_table(lines: Sequence[PricedLine], file: str) -> Iterator[str]:

@@ -201,7 +201,10 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
             raise AssemblyError(f"{file}:{number}: error: {problem}")
         chip = found[1]
     if not chip:
-        advice = 'give the output of a compiler, or add .amdgcn_target "amdgcn-amd-amdhsa--gfx942"'
+        advice = (
+            "give the output of a compiler for AMD GPUs, or add "
+            '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"'
+        )
         raise AssemblyError(f"{file}:1: error: no .amdgcn_target line names the chip: {advice}")
     descriptors = dict(_descriptors(lines))
     metadata = {_string(own["name"]): (own, each) for own, each in _metadata(text) if "name" in own}

@@ -15,7 +15,7 @@
 
 ; SHOWN: *> P1:r0=1; P1:r1=0; data=1; flag=1;
 
-; LIFT: store release cluster; late at agent: line
+; LIFT: store release cluster; pending at agent: line
 ; LIFT: load acquire cluster; may be older at agent: line
 ; LIFT: s_barrier_signal -3 -> barrier release cluster
 
