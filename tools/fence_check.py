@@ -397,7 +397,7 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument(
         "--l2-per-agent",
-        choices=tuple(L2PerAgent),
+        choices=tuple(map(str, L2PerAgent)),
         metavar="NUMBER",
         help="how many L2 caches an agent has: one or many (where it may be either: many)",
     )

@@ -76,27 +76,34 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
 def _add_mode(parser: ArgumentParser) -> None:
     parser.add_argument("chip", metavar="CHIP", help="gfx942, sm_90.. (certify: or all)")
     parser.add_argument("--mattr", metavar="FEATURES", default="", help="+tgsplit")
-    parser.add_argument("--l2-per-agent", choices=tuple(L2PerAgent), help="(many)")
+    parser.add_argument("--l2-per-agent", choices=tuple(map(str, L2PerAgent)), help="(many)")
     parser.add_argument("--ptx-version", metavar="VERSION", help="as 8.6")
 
 
 def _add_operation(parser: ArgumentParser) -> None:
-    parser.add_argument("operation", choices=tuple(Operation))
-    parser.add_argument("ordering", choices=tuple(Ordering))
+    parser.add_argument("operation", choices=tuple(map(str, Operation)))
+    parser.add_argument("ordering", choices=tuple(map(str, Ordering)))
     parser.add_argument(
         "scope",
         type=lambda given: SCOPE_WORDS.get(given, given),
-        choices=tuple(Scope),
+        choices=tuple(map(str, Scope)),
         nargs="?",
         default=Scope.SYSTEM,
         help="or others' word for it: cta, block, gpu, device, sys",
     )
-    parser.add_argument("--space", choices=tuple(AddressSpace), help="of an access (global)")
-    parser.add_argument("--kind", choices=tuple(RmwKind), help="of an atomic_rmw (add)")
-    parser.add_argument("--failure-ordering", choices=tuple(Ordering), help="of a cmpxchg")
+    parser.add_argument(
+        "--space", choices=tuple(map(str, AddressSpace)), help="of an access (global)"
+    )
+    parser.add_argument("--kind", choices=tuple(map(str, RmwKind)), help="of an atomic_rmw (add)")
+    parser.add_argument(
+        "--failure-ordering", choices=tuple(map(str, Ordering)), help="of a cmpxchg"
+    )
     parser.add_argument("--no-return", action="store_true", help="nobody uses the old value")
     parser.add_argument(
-        "--spaces", choices=tuple(AddressSpace), nargs="+", help="what it orders (default: all)"
+        "--spaces",
+        choices=tuple(map(str, AddressSpace)),
+        nargs="+",
+        help="what it orders (default: all)",
     )
     parser.add_argument("--one-as", action="store_true", help="each address space on its own")
     parser.add_argument("--av-none", action="store_true", help="order without making available")

@@ -33,8 +33,9 @@ def add_color_option(parser: ArgumentParser) -> None:
     """Add ``--color``."""
     parser.add_argument(
         "--color",
-        type=When,
-        choices=tuple(When),
+        # A word that is none of these is left for argparse to refuse.
+        type=lambda word: When(word) if word in tuple(When) else word,
+        choices=tuple(map(str, When)),
         default=When.AUTO,
         metavar="WHEN",
         help="colour what is printed: auto (on a terminal, unless NO_COLOR is set), always, never",
