@@ -40,7 +40,7 @@ _UNCONDITIONAL = Condition(Quantifier.FORALL, And(()))
 
 _HEAD = """<!-- Written by `python benchmarks/mutants.py`; change the tests, not this page. -->
 
-# What the checker notices
+# Mutants of litmus tests
 
 Agreement with published verdicts is weak evidence: most ways to break a litmus test do not change its verdict.
 A *mutant* is a test with one weakening: a fence dropped, an acquire or a release

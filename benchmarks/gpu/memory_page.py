@@ -280,7 +280,7 @@ def strides() -> Iterator[str]:
     yield markdown_table(head, found)
 
 
-# What stays in L1
+# Lines that stay in L1
 
 _SECTORS = 4
 """What each access of a launch on a line asks for."""
@@ -294,7 +294,7 @@ def kept() -> Iterator[str]:
     for launch in launches:
         told, real = l1_predicted(launch), measured[launch.name]
         wrong += any(told.get(name, 0) != real.get(name, 0) for name in PREDICTED)
-    yield "## What stays in L1"
+    yield "## Lines that stay in L1"
     yield ""
     yield f"{len(launches)} launches of one warp, each of up to three accesses one after another to the same sectors"
     yield "(`benchmarks/gpu/memory_l1.py`), counted by Nsight Compute on an NVIDIA H200, 2026-11-22: requests,"

@@ -8,8 +8,8 @@ from fencewright.checker.findings.finding import SURPLUS, Level, VerdictKind
 from fencewright.checker.repair.edits import Action, Repair, edited, moved
 from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 
-_MOST_TRIED = 32
-"""Candidates of one finding that are judged: a judgement of a large kernel may take seconds."""
+_MOST_TRIED = 48
+"""Candidates of one finding that are judged, each in up to seconds: the museum needs at most 44."""
 
 
 @dataclass(frozen=True, slots=True)

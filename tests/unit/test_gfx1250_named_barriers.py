@@ -39,7 +39,7 @@ LLVM_MC = find_llvm_tool("llvm-mc")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "named_barrier.mlir"
 
 
-# What is emitted
+# Emitted code
 
 
 def assembly(tmp_path: Path, body: str, chip: str = "gfx1250") -> tuple[int, str, str]:

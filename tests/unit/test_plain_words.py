@@ -26,9 +26,6 @@ GLOSSARY = {
 }
 """Everyday words, as expressions, and the terms in their place."""
 
-QUOTED_HEADINGS = ("## What can go", "## What would let it go")
-"""Headings that other pages and messages link to."""
-
 _EVERYDAY = re.compile(rf"\b(?:{'|'.join(GLOSSARY)})\b", re.IGNORECASE)
 _CODE_OR_LINK = re.compile(r"`[^`\n]+`|\]\([^)]*\)")
 
@@ -36,8 +33,6 @@ _CODE_OR_LINK = re.compile(r"`[^`\n]+`|\]\([^)]*\)")
 def everyday_words(page: Path) -> list[str]:
     """The everyday words in the prose of a page, outside code and the targets of links."""
     text = prose_of(page)
-    for heading in QUOTED_HEADINGS:
-        text = text.replace(heading, "")
     return _EVERYDAY.findall(_CODE_OR_LINK.sub("", text))
 
 

@@ -175,9 +175,9 @@ ret;
 
 
 def test_a_search_without_a_repair_gives_its_limit() -> None:
-    candidates = [(before(E, f"w{n};"),) for n in range(40)]
+    candidates = [(before(E, f"w{n};"),) for n in range(60)]
     found = repair_of(TEXT, FAULT, RACE, candidates, lambda *_: RACE)
-    assert found == Found(None, 32, is_cut=True)
+    assert found == Found(None, 48, is_cut=True)
 
 
 # PTX

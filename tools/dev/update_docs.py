@@ -153,7 +153,7 @@ def _differences_page() -> str:
     return "\n".join(
         [
             _NOTE,
-            "# Where our CDNA sequences differ from LLVM 22\n",
+            "# Differences from LLVM 22\n",
             "Everything else is the same, instruction by instruction: a test compares every "
             "operation, ordering, scope, address space and hint on four chips, in both "
             "threadgroup split modes, with LLVM's code at -O0.\n",
@@ -196,7 +196,7 @@ def _ptx_page() -> str:
         "# PTX lowering\n",
         "Sequences are for 32 bits and the PTX version that `lower` takes by default: the lowest "
         "with everything that the chip can do. The rules are rows of `lowering/ptx/rows.py`.\n",
-        "## What not every chip and version has\n",
+        "## Forms by chip and version\n",
         markdown_table(("form", "chip from", "PTX from", "source"), forms),
     ]
     for target in ("sm_90", "sm_80"):
@@ -208,7 +208,7 @@ def _ptx_page() -> str:
 def _ptx_differences_page() -> str:
     parts = [
         _NOTE,
-        "# Where our PTX differs from other mappings\n",
+        "# Differences from other PTX mappings\n",
         "The differential test compares every operation, ordering, scope and address space with "
         "LLVM: each difference has exactly one row. The rows of libcu++ and the paper are read "
         "from their sources.\n",
@@ -232,7 +232,7 @@ def _ptx_differences_page() -> str:
 def _costs_page() -> str:
     parts = [
         _NOTE,
-        "# What instructions cost\n",
+        "# Costs of instructions\n",
         "Prices choose between sufficient sequences and are printed in "
         "[remarks](../remarks.md); they never decide sufficiency. "
         "`fencewright.lowering.costs.cost_of(target, instruction)` gives them. Costs of "

@@ -30,8 +30,8 @@ by itself.
 def page(totals: Totals, first: int, day: date) -> str:
     """The page."""
     parts = [_HEAD, "## Result", "", _result(totals, first, day), "", _verdicts(totals), ""]
-    parts += ["## What is in the programs", "", _kinds(totals), ""]
-    parts += ["## What was inserted, and is missed", "", _inserted(totals), "", _WHY, ""]
+    parts += ["## The programs", "", _kinds(totals), ""]
+    parts += ["## Inserted instructions", "", _inserted(totals), "", _WHY, ""]
     return "\n".join(parts)
 
 

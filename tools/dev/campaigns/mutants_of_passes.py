@@ -260,7 +260,7 @@ FENCE_STRINGS = DATA / "fence_strings.tsv"
 
 HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this page. -->
 
-# What the tests of the passes notice
+# Mutants of the passes
 
 Passes that remove synchronisation are only as correct as their conditions. `make mutants-of-passes`
 makes every small change to each file: a condition or a part of one removed or

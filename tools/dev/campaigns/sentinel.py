@@ -645,7 +645,7 @@ def campaign(
 
 _HEAD = """\
 <!-- Written by 'make sentinel'; do not edit. -->
-# What compilers get wrong
+# Faults of compilers
 
 Random race-free programs, as LLVM IR, compiled at -O2 by every installed LLVM, and checked
 [against their source](checker.md#against-the-source), each kernel of a work-group
@@ -685,7 +685,7 @@ def page(
             f"`{command}`: {_count(n)}: {said}"
             for (command, said), n in sorted(tally.refused.items())
         )
-        parts += ["## What was not checked\n", _list([*problems, *refused])]
+        parts += ["## Not checked\n", _list([*problems, *refused])]
     return "\n".join(parts)
 
 

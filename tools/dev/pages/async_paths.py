@@ -533,7 +533,7 @@ def async_paths_page() -> str:
         (
             _HEAD,
             markdown_table(("instruction", *map(str, Route)), rows),
-            "## What is refused, and why",
+            "## Refusals",
             "",
             markdown_table(("instruction", "path", "answer"), refused),
         )

@@ -97,13 +97,13 @@ def cdna_machine_page() -> str:
             "the machine in both modes, and each instruction is necessary except a release's "
             "wait for loads (`tests/unit/test_gfx12_machine.py`).\n",
             _rules(GFX12_RULES),
-            "## What bits do on an access\n",
+            "## Bits of an access\n",
             "A blank cell covers every value of its column. *L1*: a load may hit it, a store "
             "updates it. *past the L2*: rule 4. `nt` and `slc` are omitted: they are hints.\n",
             _effects(ACCESS),
-            "## What cache instructions do\n",
+            "## Cache instructions\n",
             _effects(CACHE),
-            "## What documents leave open\n",
+            "## Open points of the documents\n",
             "`fence-sim run --readings` selects the harder reading: by default those that leave "
             "LLVM 24 right wherever any reading does ([gfx1250.md](gfx1250.md)). Fencewright's "
             "sequences are certified on every reading, and on the default ones. Requests of a "

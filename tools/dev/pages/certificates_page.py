@@ -166,7 +166,7 @@ def certificates_page() -> str:
     parts = [
         _NOTE,
         _HEAD,
-        "## What is certified\n",
+        "## Scope of the certificates\n",
         _summary(certificates),
         "## Memory that agents share\n",
         "Locations are nonlocal to every L2, so only the code keeps caches coherent. "

@@ -69,7 +69,7 @@ of the written code.
 
 ## Leaner code
 
-`--fix surplus` removes [redundant synchronisation](checker.md#what-can-go), of a wait the redundant counters, and finds
+`--fix surplus` removes [redundant synchronisation](checker.md#redundant-synchronisation), of a wait the redundant counters, and finds
 weaker forms that cost less by [the prices](reference/costs.md). In AMD assembly accesses, write-backs and
 invalidates of the system become the agent's, or are removed where the agent needs none, in kernels that are proved
 race-free and stay so. In PTX:

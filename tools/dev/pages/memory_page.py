@@ -58,7 +58,7 @@ def memory_page() -> str:
             _ptx_memories(),
             f"Of a thread's local memory lie together: {_figure(ptx.LOCAL_WORD)} bytes; then come "
             "the same of the next lane.\n",
-            "### How a warp's addresses become requests\n",
+            "### From a warp's addresses to requests\n",
             markdown_table(
                 ("rule", "says", "measured on", "source"),
                 [
@@ -66,7 +66,7 @@ def memory_page() -> str:
                     for each in ptx.RULES
                 ],
             ),
-            "### What an access does in L1 and L2, by its words\n",
+            "### Accesses in L1 and L2, by qualifier\n",
             "Of all rows that fit, the farthest from a plain hit holds.\n",
             _policies(),
             "### Fences\n",

@@ -325,7 +325,7 @@ The last column is an H200's result without the same order
 """
 
 _MECHANISMS = """\
-## What synchronises
+## Synchronising operations
 
 To *wait* is to block until others have reached a point. To *order memory* is to make earlier writes
 visible. A mechanism may do one without the other; a fence alone does not wait.
