@@ -53,6 +53,7 @@ def fake_compiler(folder: Path, name: str, text: str) -> None:
         ("q.cpp", b"#include <hip/hip_runtime.h>", "HIP C++"),
         ("q.cl", b"__kernel void k() {}", "OpenCL C"),
         ("q.py", b"import triton", "Python"),
+        ("q.ll", b"define void @f() {", "LLVM IR"),
         ("q.mlir", b"module {}", "MLIR"),
         ("q.litmus", b"PTX x", "a litmus test"),
         ("q", b"\x50\xed\x55\xba\1\0", "a fat binary of CUDA"),
@@ -75,7 +76,7 @@ def test_an_input_is_named_with_the_way_to_its_code(
 
 
 def test_every_kind_has_an_example_above() -> None:
-    assert len(OTHER_INPUTS) == 8
+    assert len(OTHER_INPUTS) == 9
 
 
 def test_code_by_another_name_is_code() -> None:

@@ -70,6 +70,11 @@ OTHER_INPUTS = (
         "fencewright.triton.install",
         (".py", ".pyc"),
     ),
+    OtherInput(
+        "LLVM IR",
+        "compile it and check the code against it: --run 'llc -O2 -mcpu=gfx942'",
+        (".ll", ".bc"),
+    ),
     OtherInput("MLIR", "lower it first: fence-opt --mcpu gfx942 -t asm FILE", (".mlir",)),
     OtherInput("a litmus test", "fence-sim run FILE executes it", (".litmus",)),
     OtherInput(

@@ -650,7 +650,7 @@ _HEAD = """\
 Random race-free programs, as LLVM IR, compiled at -O2 by every installed LLVM, and checked
 [against their source](checker.md#against-the-source), each kernel of a work-group
 alone. A line is one kind of fault, with the smallest program that shows it.
-`python -m fencewright.tools.dev.campaigns.sentinel --seed SEED > k.ll` writes the program, and `fence-check --run 'COMMAND' k.ll`
+In a checkout, `python -m fencewright.tools.dev.campaigns.sentinel --seed SEED > k.ll` writes the program, and `fence-check --run 'COMMAND' k.ll`
 shows the fault and its execution. `tools/dev/newer_llvms.sh` fetches newer
 LLVMs. `gfx942+tgsplit` is a chip in tgsplit mode, `gfx1100+cumode` one in CU mode.
 """
