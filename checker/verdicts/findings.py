@@ -134,12 +134,25 @@ def _is_said(finding: Finding, other: Finding, *, worse: bool) -> bool:
 
 
 def _of_spin(conflict: Conflict, sides: Sequence[OneSide]) -> Conflict:
-    """A conflict of a weak read that a loop waits by is a finding of that."""
-    both = {conflict.first.instruction, conflict.second.instruction}
+    """A conflict of a weak read that a loop waits by, and of reads after that loop, which nothing
+    else orders, is a finding of that."""
+    both = (conflict.first, conflict.second)
     for side in sides:
-        if side.finding is Rule.SPIN and side.access.instruction in both:
+        if side.finding is not Rule.SPIN:
+            continue
+        is_polled = side.access.instruction in {each.instruction for each in both}
+        if is_polled or (_is_unordered(conflict) and _is_read_after(side.access, both)):
             return replace(conflict, finding=Rule.SPIN, cause=side.access.line)
     return conflict
+
+
+def _is_unordered(conflict: Conflict) -> bool:
+    return conflict.cause is None and conflict.finding is Rule.UNORDERED_SIGNAL
+
+
+def _is_read_after(poll: Access, both: tuple[Access, Access]) -> bool:
+    reads = [each for each in both if not each.writes]
+    return any(each.instruction > poll.instruction for each in reads)
 
 
 def _of_notes(notes: Sequence[Note]) -> Finding:
@@ -211,8 +224,9 @@ def _lines(conflict: Conflict) -> tuple[int, int]:
 def _finding(
     verdict: Verdict, cause: Sequence[Conflict], is_replayed: Callable[[Conflict], bool]
 ) -> Finding:
-    likely = sorted(cause, key=lambda each: bool(each.condition))
-    shown = next((each for each in likely if is_replayed(each) or _is_of_one_thread(each)), None)
+    # The conflict that is printed is one of any launch, and of the line to be repaired, if there is.
+    cause = sorted(cause, key=lambda each: (bool(each.condition), each.cause not in _places(each)))
+    shown = next((each for each in cause if is_replayed(each) or _is_of_one_thread(each)), None)
     conflict = shown or max(cause, key=attrgetter("is_usual"))
     more = len({_lines(each) for each in cause}) - 1
     message = _message(conflict)

@@ -44,7 +44,7 @@ from fencewright.lowering.code.value import (
     parts_first,
 )
 
-MISSING = "install fencewright[prove] to decide what arithmetic does not"
+MISSING = "z3 is not installed, which decides most verdicts: pip install z3-solver"
 _STEPS = 2_000_000
 """z3's steps for one question."""
 _STEPS_OF_KERNEL = 6_500_000

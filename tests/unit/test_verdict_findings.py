@@ -121,6 +121,14 @@ def test_a_race_hides_no_barrier_that_usual_launches_need():
     assert "only with a launch such as --grid 2 --block 256" in barrier.message
 
 
+def test_a_poll_by_plain_loads_is_the_cause_of_the_reads_after_it():
+    poll = "L: ld.global.u32 %r9, [%rd2]; setp.eq.u32 %p2, %r9, 0; @%p2 bra L;"
+    write = "st.global.u32 [%rd1], 1; st.release.gpu.global.u32 [%rd2], 1; bra.uni E;"
+    by_block = "mov.u32 %r8, %ctaid.x; setp.ne.u32 %p1, %r8, 0; @%p1 bra L;"
+    (finding,) = found(f"{by_block}\n{write}\n{poll}\nld.global.u32 %r10, [%rd1];\nE: ret;")
+    assert (finding.rule, finding.line) == (Rule.SPIN, 11)
+
+
 def test_the_line_that_sees_a_signal_is_named():
     poll = "L: ld.relaxed.gpu.global.u32 %r9, [%rd2]; setp.eq.u32 %p2, %r9, 0; @%p2 bra L;"
     write = "st.global.u32 [%rd1], 1; st.release.gpu.global.u32 [%rd2], 1; bra.uni E;"
@@ -279,7 +287,7 @@ def test_a_half_proves_nothing():
 
 
 def test_a_reason_of_no_line_is_said_once():
-    why = "install fencewright[prove] to decide what arithmetic does not"
+    why = "z3 is not installed, which decides most verdicts: pip install z3-solver"
     verdict = FunctionVerdict(VerdictKind.NOT_JUDGED, obstacle=why, obstacles=1)
     other = FunctionVerdict(VerdictKind.NOT_JUDGED, obstacle="a call", obstacle_line=3, obstacles=1)
     functions = tuple(

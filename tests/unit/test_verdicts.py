@@ -447,7 +447,7 @@ def test_without_the_solver_arithmetic_and_small_launches_decide(monkeypatch: py
     assert verdict_of(BARRIER.format("")).kind is RACE
     verdict = verdict_of(LOOP.format(buffers=1, end=""))
     assert verdict.kind is NOT_JUDGED
-    assert "install fencewright[prove]" in verdict.obstacles[0].reason
+    assert "pip install z3-solver" in verdict.obstacles[0].reason
 
 
 MBARRIER = """

@@ -300,9 +300,10 @@ class VerdictCounts:
     def text(self, *, has_reasons: bool = True) -> str:
         """``2 proved, 1 with a race, 0 not judged``; the way to the reasons, where they are not
         printed."""
-        is_silent = self.not_judged and not has_reasons
-        why = "; ".join((*self.why, *(["--prove prints why"] if is_silent else [])))
-        why = f" ({why})" if why else ""
+        reasons = self.why or (
+            ("--prove prints why",) if self.not_judged and not has_reasons else ()
+        )
+        why = f" ({'; '.join(reasons)})" if reasons else ""
         return f"{self.proved} proved, {self.found} with a race, {self.not_judged} not judged{why}"
 
 
