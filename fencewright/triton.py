@@ -204,7 +204,7 @@ class Report:
     assembly: str = field(default="", repr=False)
     shared: int = 0
     recompile: Callable[[], str] | None = field(default=None, repr=False, compare=False)
-    parameters: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    parameters: list[str] = field(default_factory=list[str], repr=False, compare=False)
     words: Mapping[str, str] = field(
         default_factory=lambda: _TRITON_WORDS, repr=False, compare=False
     )
@@ -481,8 +481,8 @@ class Hook:
         source = said["src"]
         if not hasattr(source, "fn"):
             return
-        names = tuple(name for name, type_ in source.signature.items() if type_ != "constexpr")
-        self.reports[-1] = replace(self.reports[-1], parameters=names)
+        names = (name for name, type_ in source.signature.items() if type_ != "constexpr")
+        self.reports[-1].parameters[:] = names
         if self._most_launches:
             self._watch(source, metadata["hash"], self.reports[-1])
 

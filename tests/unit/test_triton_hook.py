@@ -322,7 +322,7 @@ def test_elements_without_an_order(kernels: Any) -> None:
     assert "cubin" in compiled.asm
     assert report.difference["atom acq_rel agent"] == (32, 0)
     assert report.findings() == []
-    assert report.parameters[:2] == tuple(kernels.split_k.arg_names[:2])
+    assert report.parameters[:2] == kernels.split_k.arg_names[:2]
 
 
 def test_nothing_to_gain_is_told_without_reading(
