@@ -176,7 +176,11 @@ ret;
 
 def test_a_search_without_a_repair_gives_its_limit() -> None:
     candidates = [(before(E, f"w{n};"),) for n in range(60)]
-    found = repair_of(TEXT, FAULT, RACE, candidates, lambda *_: RACE)
+
+    def judge(text: str, function: str) -> Judgement:
+        return RACE
+
+    found = repair_of(TEXT, FAULT, RACE, candidates, judge)
     assert found == Found(None, 48, is_cut=True)
 
 
