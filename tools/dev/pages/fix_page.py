@@ -41,9 +41,9 @@ _HEAD = """<!-- Written by `make docs` from tests/museum/repairs.tsv, which
 # Repairs
 
 `fence-check --fix` looks for the smallest repair of each finding: another ordering, scope or state space of
-an instruction that is there, a lower count of a wait, then a fence, wait or barrier that is put in, or what can
-go left out. Each candidate is checked again before it is shown: the finding has to be gone, none may
-be new, and no function may be proved less than before. A barrier to which not all threads come is no repair.
+an instruction, a lower count of a wait, then an added fence, wait or barrier, or a removed redundant one. At most 48
+candidates of a finding are checked again: the finding must be gone, none may be new, and no function may be proved less
+than before. A barrier that not all threads reach is no repair.
 
 <!-- before: cp tests/museum/lost-write-back-wait/* . -->
 ```console
@@ -62,9 +62,9 @@ wrong.s: 1 of 1 finding repaired
  .Lfunc_end0:
 ```
 
-The patch is for the code that was given. Where that has line numbers, the note says what to write in the source:
+The patch is for the given code. Where that has line numbers, the note gives the text for the source:
 ``put `__syncthreads()` between lines 4 and 5 of k.cu``. `-o FILE` writes the repaired code in place of the patch; FILE
-may be the input. The [exit status](checker.md#exit-statuses) is that of the code that was given, with `-o` that
+may be the input. The [exit status](checker.md#exit-statuses) is that of the given code, with `-o` that
 of the written code.
 
 ## Leaner code
