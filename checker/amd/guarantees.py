@@ -111,7 +111,7 @@ class LiftedFunction:
     def pending(
         self, operation: Operation, scope: Scope, *, hardest: bool = False
     ) -> tuple[Operation, ...]:
-        """The accesses before ``operation`` that may not be done at ``scope`` when it issues.
+        """The accesses before ``operation`` that may not be complete at ``scope`` when it issues.
 
         In a loop that may be the operation itself, one round earlier. Of calls, and of operations
         before the function: the operation of kind ``OUTSIDE`` stands for all that they access.
@@ -128,7 +128,7 @@ class LiftedFunction:
         return pending_bits(self.code, place, operation, scope, hardest=hardest) & self._own
 
     def is_pending(self, earlier: Operation, operation: Operation, scope: Scope) -> bool:
-        """True if ``earlier`` may not be done at ``scope`` when ``operation`` issues."""
+        """True if ``earlier`` may not be complete at ``scope`` when ``operation`` issues."""
         return bool(self.pending_bits(operation, scope) & earlier.bit)
 
     def older(self, read: Operation, scope: Scope) -> tuple[Operation, ...]:

@@ -1,4 +1,4 @@
-"""Synchronisation that can go: write-backs, invalidates and waits, each with its cost.
+"""Synchronisation that is redundant: write-backs, invalidates and waits, each with its cost.
 
 Greedy, from the end of the text: one instruction is left out, and if the analysis of the rest
 finds nothing in flight that was not before, nothing pending and no read that may be older, it stays
@@ -64,7 +64,7 @@ class Surplus:
         cost = f"{self.price} units a wave"
         if self.waves is not None:
             cost += f", {self.price * self.waves} for the {self.waves} waves of a work-group"
-        message = f"{self.text} can go, which costs {cost}: {self.reason}"
+        message = f"{self.text} is redundant and costs {cost}: {self.reason}"
         cost_of_all = self.price * (self.waves or 1)
         return Finding(self.line, self.rule, message, cost=cost_of_all, part=self.part)
 

@@ -247,7 +247,7 @@ PAGES = (
         rule=Rule.SURPLUS_WRITE_BACK,
         levels=(_NOTE,),
         architectures=(CDNA,),
-        summary="A write-back can go",
+        summary="A write-back is redundant",
         text="No path leads there with a store that has yet to be written back so far, or another "
         "write-back does it in time.",
         source=_MODEL,
@@ -264,7 +264,7 @@ PAGES = (
         rule=Rule.SURPLUS_INVALIDATE,
         levels=(_NOTE,),
         architectures=(CDNA,),
-        summary="An invalidate can go",
+        summary="An invalidate is redundant",
         text="Nothing after it reads what a cache may hold an old copy of, or not before the next "
         "invalidate.",
         source=_MODEL,

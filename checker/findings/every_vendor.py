@@ -245,7 +245,7 @@ PAGES = (
         rule=Rule.SURPLUS_BARRIER,
         levels=(_NOTE,),
         architectures=_BOTH,
-        summary="A barrier can go",
+        summary="A barrier is redundant",
         text="It orders nothing: what threads access before it and after it does not meet, or "
         "another "
         "barrier stands between the same accesses.",
@@ -275,7 +275,7 @@ PAGES = (
         rule=Rule.SURPLUS_WAIT,
         levels=(_NOTE,),
         architectures=_BOTH,
-        summary="A wait can go",
+        summary="A wait is redundant",
         text="Nothing can be outstanding that it waits for. AMD with `--surplus`: also where "
         "nothing "
         "uses, overwrites or publishes what it waits for before the next wait. PTX: a wait for "

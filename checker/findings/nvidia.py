@@ -243,7 +243,7 @@ PAGES = (
     _page(
         Rule.SURPLUS_PROXY_FENCE,
         (_NOTE,),
-        summary="A proxy fence can go",
+        summary="A proxy fence is redundant",
         text="Every pair of accesses has the same verdict without it, or with `.shared::cta` in "
         "place of all memory; or the fence right before or after does as much.",
         source=_PROXIES,
@@ -253,7 +253,7 @@ PAGES = (
     _page(
         Rule.SURPLUS_FENCE,
         (_NOTE,),
-        summary="A fence can go",
+        summary="A fence is redundant",
         text="A fence right before or after it does as much.",
         source="PTX ISA, membar/fence",
         bad="st.global.b32 [%rd1], %r1;\nfence.acq_rel.gpu;\nfence.acq_rel.gpu;\n"

@@ -322,7 +322,8 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
 def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[Finding]:
     for each in BarrierAnalysis(places).surplus():
         message = (
-            f"{each} can go: what comes before and after it is ordered without it, or need not be"
+            f"{each} is redundant: what comes before and after it is ordered without it, or need "
+            "not be"
         )
         yield _can_go(file, each, Rule.SURPLUS_BARRIER, message)
     for each in idle_orderings(places):
@@ -340,8 +341,8 @@ def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction, rul
 
 def _surplus_proxy_fence(file: PtxFile, fence: PtxInstruction, *, is_narrowed: bool) -> Finding:
     if is_narrowed:
-        will_do = "fence.proxy.async.shared::cta will do"
-        message = f"{fence} orders nothing but accesses of shared memory: {will_do}"
+        enough = "fence.proxy.async.shared::cta is enough"
+        message = f"{fence} is needed for shared memory only: {enough}"
         return _finding(fence, Rule.SURPLUS_PROXY_FENCE, _NOTE, message)
     message = f"{fence} can go: all accesses by the async proxy are ordered without it"
     return _can_go(file, fence, Rule.SURPLUS_PROXY_FENCE, message)

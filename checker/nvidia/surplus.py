@@ -1,7 +1,7 @@
 """Barriers, and orderings of accesses, that order nothing in one PTX kernel.
 
 A forward dataflow has what may have been done since the last barrier of all threads, and which
-barrier that was. A barrier can go where nothing before it, back to the barrier before, is in
+barrier that was. A barrier is redundant where nothing before it, back to the barrier before, is in
 conflict with anything after it, up to the next one. Of barriers next to each other one of two can
 go. Where groups of threads have barriers of their own, one group may meet another at another place
 in the text, and nothing is said. What is not an access by threads, an mbarrier or a copy, counts as

@@ -276,7 +276,7 @@ class Comparer(ABC, Generic[Code]):
         """The fence of the source that asks for an order of two operations, as a clause."""
         for each in reversed(self.source.operations[earlier.number + 1 : later.number]):
             if each.kind is Kind.FENCE and each.scope.includes(scope):
-                return f", which the {each} of source line {each.line} asks for"
+                return f", which the {each} of source line {each.line} requires"
         return ""
 
 

@@ -224,7 +224,7 @@ def _lines(conflict: Conflict) -> tuple[int, int]:
 def _finding(
     verdict: Verdict, cause: Sequence[Conflict], is_replayed: Callable[[Conflict], bool]
 ) -> Finding:
-    # The conflict that is printed is one of any launch, and of the line to be repaired, if there is.
+    # The conflict that is printed is one of any launch, and of the line to be repaired.
     cause = sorted(cause, key=lambda each: (bool(each.condition), each.cause not in _places(each)))
     shown = next((each for each in cause if is_replayed(each) or _is_of_one_thread(each)), None)
     conflict = shown or max(cause, key=attrgetter("is_usual"))

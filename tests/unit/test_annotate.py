@@ -82,7 +82,7 @@ def test_what_is_missing_and_what_can_go_are_said(
     )
     assert status == 1
     assert notes[14][0].startswith("error: v3 is used while the load of line 12")
-    assert notes[13][0].startswith("surplus: s_waitcnt lgkmcnt(0) can go")
+    assert notes[13][0].startswith("surplus: s_waitcnt lgkmcnt(0) is redundant")
 
 
 def test_of_a_wait_that_can_go_in_part_both_are_said(
@@ -92,7 +92,7 @@ def test_of_a_wait_that_can_go_in_part_both_are_said(
     _, notes = annotated(capsys, tmp_path, text)
     purpose, surplus = notes[10]
     assert purpose == "waits for the load of line 9, the store of line 7"
-    assert surplus.startswith("surplus: s_waitcnt lgkmcnt(0) can go")
+    assert surplus.startswith("surplus: s_waitcnt lgkmcnt(0) is redundant")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -1,4 +1,4 @@
-"""What can go: the eighteen kernels as LLVM compiles them, and small functions."""
+"""What is redundant: the eighteen kernels as LLVM compiles them, and small functions."""
 
 import subprocess
 from collections import Counter
@@ -205,7 +205,9 @@ def test_a_write_back_whose_wait_is_missing_is_not_surplus() -> None:
 
 def test_costs_and_reasons() -> None:
     (found, _) = surplus(FLAG, BACK, WAIT, STORE)
-    assert found.finding.message.startswith("buffer_wbl2 sc1 can go, which costs 24 units a wave: ")
+    assert found.finding.message.startswith(
+        "buffer_wbl2 sc1 is redundant and costs 24 units a wave: "
+    )
     assert found.reason.startswith("no path leads here with a store that has yet to be written")
     (found,) = surplus(SEE, WAIT, INV, "v_mov_b32_e32 v9, v7")
     assert found.rule is Rule.SURPLUS_INVALIDATE

@@ -104,7 +104,7 @@ def test_tallies_add_up_to_the_smallest_program() -> None:
     [
         (
             "the x may not be done: s_waitcnt vmcnt(0) after the write-back of line 18 is missing, "
-            "which the release agent fence of source line 27 asks for",
+            "which the release agent fence of source line 27 requires",
             "s_waitcnt vmcnt(0) after the write-back is missing",
         ),
         ("v1 is used: s_waitcnt vmcnt(0) is missing", "s_waitcnt vmcnt(0) is missing"),

@@ -31,7 +31,7 @@ def test_what_cannot_go_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def everything(module: ModuleOp, _: Setting) -> Iterator[tuple[Finding, needed.Deletion]]:
         for each in needed.deletions(module):
             if each.kind in _RULES:
-                yield Finding(0, _RULES[each.kind], f"{each.text} can go"), each
+                yield Finding(0, _RULES[each.kind], f"{each.text} is redundant"), each
 
     monkeypatch.setattr(surplus_removed, "_of_assembly", everything)
     tallies = measure("gfx942", *SEEDS, ())

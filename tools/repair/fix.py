@@ -277,7 +277,7 @@ def notes_of(fixed: Fixed, place_of: Places) -> Iterator[str]:
 
 
 def _step_text(step: Step) -> str:
-    change = f"`{step.new}` will do for `{step.old}`" if step.new else f"`{step.old}` can go"
+    change = f"`{step.new}` will do for `{step.old}`" if step.new else f"`{step.old}` is redundant"
     return f"{change}: {step.saved} {step.unit} less" if step.saved else change
 
 

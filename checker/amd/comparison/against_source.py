@@ -179,7 +179,7 @@ class AmdComparer(Comparer[Operation]):
 
         if not self._may_hold(earlier, later, pending):
             return None
-        said = f"may not be done at {scope} when the {later} issues"
+        said = f"may not be complete at {scope} when the {later} issues"
         if is_hard:
             lacks = self._release_lacks(earlier.code, later.code, scope, mode.reach(scope))
             return Lack(f"{said}{_IF_EARLY}: {lacks}", Level.NOTE)
@@ -201,7 +201,7 @@ class AmdComparer(Comparer[Operation]):
         if not self._may_hold(earlier, later, lambda at: stale_bits(code, at, later.code, scope)):
             return None
         lacks = self._acquire_lacks(earlier.code, later.code, scope)
-        return Lack(f"does not keep the {later} from reading what is older at {scope}: {lacks}")
+        return Lack(f"does not keep the {later} from reading stale data at {scope}: {lacks}")
 
     def _settling(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
         """The lack of a wait for the invalidate after ``earlier``, before ``later`` passes it on.

@@ -173,7 +173,7 @@ def _surplus(assembly: Assembly, function: Function, setting: Setting) -> list[F
 
 def _candidate(finding: Finding) -> Candidate:
     kind = next(kind for rule, kind in _KINDS.items() if rule == finding.rule)
-    return Candidate(kind, f"line {finding.line}: {finding.message.partition(' can go')[0]}")
+    return Candidate(kind, f"line {finding.line}: {finding.message.partition(' is redundant')[0]}")
 
 
 def _matching(function: Function, finding: Finding) -> Deletion:
@@ -183,7 +183,7 @@ def _matching(function: Function, finding: Finding) -> Deletion:
         each
         for each in deletions(function)
         if (each.line, each.kind) == (finding.line, kind)
-        and (kind is not Deleted.WAIT or each.text in finding.message.partition(" can go")[0])
+        and (kind is not Deleted.WAIT or each.text in finding.message.partition(" is redundant")[0])
     )
     return found
 

@@ -8,7 +8,7 @@
 
 ; LLVM's releases to a cluster only wait. Whether that is enough the manual of gfx1250 leaves open.
 
-; CHECK:      cluster.ll:37:1: note: the store of source line 36 (code line [[STORE:[0-9]+]]: {{.*}}) may not be done at cluster when the release cluster store of source line 37 (code line {{[0-9]+}}: {{.*}} scope:SCOPE_SE) issues, should a cache of the work-group report stores done (which LLVM takes it not to do): global_wb scope:SCOPE_SE and s_wait_storecnt 0x0 are missing [release]
+; CHECK:      cluster.ll:37:1: note: the store of source line 36 (code line [[STORE:[0-9]+]]: {{.*}}) may not be complete at cluster when the release cluster store of source line 37 (code line {{[0-9]+}}: {{.*}} scope:SCOPE_SE) issues, should a cache of the work-group report stores done (which LLVM takes it not to do): global_wb scope:SCOPE_SE and s_wait_storecnt 0x0 are missing [release]
 ; CHECK-NEXT: cluster.ll:37:1: note: on the machine, two waves end with P1:r1 == 0 and P1:r0 == 1: fence-sim run {{.*}}found1.mlir --mcpu gfx1250 --readings every
 ; CHECK:      0 errors
 ; CHECK:      3 of 3 functions compared
@@ -25,9 +25,9 @@
 ; SCOPED: scoped.fence release cluster
 ; SCOPED: scoped.barrier relaxed cluster
 
-; LESS-DAG: the store of source line 36 {{.*}} may not be done at cluster when the release cluster store of source line 37 {{.*}} issues: s_wait_storecnt 0x0 is missing [release]
+; LESS-DAG: the store of source line 36 {{.*}} may not be complete at cluster when the release cluster store of source line 37 {{.*}} issues: s_wait_storecnt 0x0 is missing [release]
 ; LESS-DAG: the release cluster store of source line 37 {{.*}} is coherent at workgroup only, not at cluster
-; LESS-DAG: the acquire cluster load of source line 41 {{.*}} does not keep the load of source line 42 {{.*}} from reading what is older at cluster: global_inv scope:SCOPE_SE is missing
+; LESS-DAG: the acquire cluster load of source line 41 {{.*}} does not keep the load of source line 42 {{.*}} from reading stale data at cluster: global_inv scope:SCOPE_SE is missing
 
 target triple = "amdgcn-amd-amdhsa"
 declare void @llvm.amdgcn.s.cluster.barrier()

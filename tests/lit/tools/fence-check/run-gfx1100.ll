@@ -6,7 +6,7 @@
 
 ; One wave acquires from the agent for its work-group. In WGP mode LLVM deletes the wait for the invalidate.
 
-; CHECK:      run-gfx1100.ll:23:1: error: the relaxed agent load of source line 20 (code line {{[0-9]+}}: global_load_b32 v{{[0-9]+}}, v0, s[{{.*}}] glc) may be passed on to the work-group by the barrier of source line 23 (code line {{[0-9]+}}: s_barrier) before what it acquires at agent holds for others of it: s_waitcnt vmcnt(0) after the invalidate of line {{[0-9]+}} is missing, which the acquire agent fence of source line 21 asks for [cumulative-acquire]
+; CHECK:      run-gfx1100.ll:23:1: error: the relaxed agent load of source line 20 (code line {{[0-9]+}}: global_load_b32 v{{[0-9]+}}, v0, s[{{.*}}] glc) may be passed on to the work-group by the barrier of source line 23 (code line {{[0-9]+}}: s_barrier) before what it acquires at agent holds for others of it: s_waitcnt vmcnt(0) after the invalidate of line {{[0-9]+}} is missing, which the acquire agent fence of source line 21 requires [cumulative-acquire]
 ; CHECK-NEXT: run-gfx1100.ll:23:1: note: on the machine, three waves end with P0:r2 == 1 and P1:r1 == 0: fence-sim run {{.*}}found1.mlir --mcpu gfx1100
 ; CHECK:      1 of 1 functions compared with {{.*}}run-gfx1100.ll
 

@@ -6,7 +6,7 @@
 
 ; A barrier at the head of a loop: at -O2 LLVM 22 deletes the wait for what the round before has stored to LDS.
 
-; CHECK:      run-gfx1200.ll:24:1: error: the store of source line 29 (code line {{[0-9]+}}: ds_store_b32 v{{[0-9]+}}, v{{[0-9]+}}) may not be done at workgroup when the barrier of source line 24 (code line {{[0-9]+}}: s_barrier_signal -1) issues: s_wait_dscnt 0x0 is missing [release]
+; CHECK:      run-gfx1200.ll:24:1: error: the store of source line 29 (code line {{[0-9]+}}: ds_store_b32 v{{[0-9]+}}, v{{[0-9]+}}) may not be complete at workgroup when the barrier of source line 24 (code line {{[0-9]+}}: s_barrier_signal -1) issues: s_wait_dscnt 0x0 is missing [release]
 ; CHECK-NEXT: run-gfx1200.ll:24:1: note: on the machine, two waves end with P1:r1 == 0: fence-sim run {{.*}}found1.mlir --mcpu gfx1200
 ; CHECK:      1 of 1 functions compared with {{.*}}run-gfx1200.ll
 

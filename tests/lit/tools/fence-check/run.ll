@@ -7,7 +7,7 @@
 ; LLVM 22 deletes the wait after a write-back where it believes that nothing is in flight
 ; (llvm/llvm-project#178316).
 
-; CHECK:      run.ll:28:1: error: the store of source line 24 (code line {{[0-9]+}}: global_store_dword v0, v{{[0-9]+}}, s[{{.*}}]) may not be done at agent when the relaxed agent store of source line 28 (code line {{[0-9]+}}: global_store_dword v0, v{{[0-9]+}}, s[{{.*}}] sc1) issues: s_waitcnt vmcnt(0) after the write-back of line {{[0-9]+}} is missing, which the release agent fence of source line 27 asks for [release]
+; CHECK:      run.ll:28:1: error: the store of source line 24 (code line {{[0-9]+}}: global_store_dword v0, v{{[0-9]+}}, s[{{.*}}]) may not be complete at agent when the relaxed agent store of source line 28 (code line {{[0-9]+}}: global_store_dword v0, v{{[0-9]+}}, s[{{.*}}] sc1) issues: s_waitcnt vmcnt(0) after the write-back of line {{[0-9]+}} is missing, which the release agent fence of source line 27 requires [release]
 ; CHECK-NEXT: run.ll:28:1: note: on the machine, two waves end with P1:r1 == 0 and P1:r0 == 1: fence-sim run {{.*}}found1.mlir --mcpu gfx942
 ; CHECK:      1 of 1 functions compared with {{.*}}run.ll
 

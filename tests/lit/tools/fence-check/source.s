@@ -7,7 +7,7 @@
 
 ; The lines of a Python file are on both sides, as Triton has them.
 
-; CHECK:      source.s:34:1: error: the store of source line 3 (code line 26: global_store_dword v0, v1, s[0:1]) may not be done at agent when the relaxed agent atomicrmw of source line 5 (code line 34: global_atomic_add v0, v1, s[2:3]) issues: s_waitcnt vmcnt(0) after the write-back of line 31 is missing, which the release agent fence of source line 4 asks for [release]
+; CHECK:      source.s:34:1: error: the store of source line 3 (code line 26: global_store_dword v0, v1, s[0:1]) may not be complete at agent when the relaxed agent atomicrmw of source line 5 (code line 34: global_atomic_add v0, v1, s[2:3]) issues: s_waitcnt vmcnt(0) after the write-back of line 31 is missing, which the release agent fence of source line 4 requires [release]
 ; CHECK-NEXT: source.s:34:1: note: on the machine, two waves end with P1:r1 == 0 and P1:r0 == 1: --counterexamples writes the test
 ; CHECK-NEXT: source.s: gfx942: functions k: 1 error, 0 warnings, 0 notes
 ; CHECK-NEXT: source.s: 1 of 1 functions compared with {{.*}}message.ll
