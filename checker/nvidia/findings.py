@@ -322,8 +322,7 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
 def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[Finding]:
     for each in BarrierAnalysis(places).surplus():
         message = (
-            f"{each} is redundant: what comes before and after it is ordered without it, or need "
-            "not be"
+            f"{each} is redundant: the accesses around it are ordered without it, or need not be"
         )
         yield _can_go(file, each, Rule.SURPLUS_BARRIER, message)
     for each in idle_orderings(places):
