@@ -321,9 +321,7 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
 
 def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[Finding]:
     for each in BarrierAnalysis(places).surplus():
-        message = (
-            f"{each} is redundant: the accesses around it are ordered without it, or need not be"
-        )
+        message = f"{each} is redundant: accesses around it are ordered without it, or need not be"
         yield _can_go(file, each, Rule.SURPLUS_BARRIER, message)
     for each in idle_orderings(places):
         rule = Rule.SURPLUS_RELEASE if each.releases else Rule.SURPLUS_ACQUIRE
