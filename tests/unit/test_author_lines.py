@@ -580,6 +580,8 @@ def test_triton_s_ir_beside_the_code_names_the_parameters(
     parameters_of.cache_clear()
     fence_check.main([str(tmp_path / "k.ptx")])
     assert "the memory of parameter 'sums' where" in capsys.readouterr().out
+    fence_check.main(["--format", "sarif", str(tmp_path / "k.ptx")])
+    assert "thread 0 of block 0 writes the memory of parameter 'sums'" in capsys.readouterr().out
 
 
 def test_other_places_have_their_threads() -> None:

@@ -295,7 +295,7 @@ class _Reporter:
         return ReportedFinding(
             str(finding.rule),
             finding.level,
-            self._in_author_words(finding, code.function),
+            self._in_author_words(finding, code.function, finding.message),
             code.function,
             code.text,
             self._place(finding, finding.line),
@@ -305,19 +305,24 @@ class _Reporter:
             self._is_shown(finding, can_go),
             finding.rule in NOT_JUDGED,
             steps=tuple(
-                ReportedStep(each.thread, self._step_place(each.line), each.text, each.order)
+                ReportedStep(
+                    each.thread,
+                    self._step_place(each.line),
+                    self._in_author_words(finding, code.function, each.text),
+                    each.order,
+                )
                 for each in finding.steps
             ),
             part=finding.part,
         )
 
-    def _in_author_words(self, finding: Finding, function: str) -> str:
+    def _in_author_words(self, finding: Finding, function: str, text: str) -> str:
         def place_of(line: int) -> SourceLocation | None:
             return next(iter(self._place(finding, line).source), None)
 
         # Triton's cache has its IR, with the names of parameters, beside the code.
         sources = (*self.paths.values(), f"{os.path.splitext(self.file)[0]}.ttir")
-        return in_author_words(finding.message, function, place_of(finding.line), place_of, sources)
+        return in_author_words(text, function, place_of(finding.line), place_of, sources)
 
     def unused(self, findings: Iterable[ReportedFinding]) -> Iterator[Diagnostic]:
         """The comments of the code that ignore none of its findings."""
