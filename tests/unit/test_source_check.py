@@ -160,7 +160,7 @@ def test_a_message_names_both_sides_and_what_is_missing() -> None:
     assert (found.rule, found.line, found.source_line) == (Rule.RELEASE, 12, 4)
     assert found.message == (
         "the store of source line 2 (code line 6: global_store_dword v0, v1, s[0:1]) may not be "
-        "done at agent when the relaxed agent store of source line 4 (code line 12: "
+        "complete at agent when the relaxed agent store of source line 4 (code line 12: "
         "global_store_dword v0, v1, s[2:3] sc1) issues: s_waitcnt vmcnt(0) after the write-back of "
         "line 10 is missing, which the release agent fence of source line 3 requires"
     )
