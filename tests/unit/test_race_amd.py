@@ -15,28 +15,31 @@ PROGRAMS = 3_000
 _SHARES = 100
 
 
+TOO_MANY = {
+    3: (549, 621, 664, 811, 994, 1507, 2021, 2134, 2147, 2568, 2612, 2830),
+    4: (220, 545, 975, 1353, 1383, 1456, 1603, 1869, 1905, 2570, 2972),
+}
+"""The chains, by their waves, on which the detector alone finds something: the machine's last values
+hide a write that a later one covers, and a queue that another wave's write-back drains before it
+can have read its flag."""
+
+
 @pytest.mark.parametrize("share", shares(_SHARES))
-def test_no_failure_of_the_machine_is_missed(share: Share) -> None:
+def test_the_machine_fails_where_something_is_found(share: Share) -> None:
     missed: list[str] = []
-    alarms: list[str] = []
-    judged = 0
-    for seed in share.of(range(PROGRAMS)):
+    alarms: list[int] = []
+    seeds = share.of(range(PROGRAMS))
+    for seed in seeds:
         one = chain(seed)
         fails = may_fail(one)
-        if fails is None:
-            continue
-        judged += 1
-        found = bool(races(one))
+        found = bool(races(one)) if fails is not None else fails
         if fails and not found:
             missed.append(f"{seed}:\n{one}")
-        # The machine's last values hide a write that a later one covers, and a queue that another
-        # wave's write-back drains before it can have read its flag.
         if found and not fails:
-            alarms.append(f"{seed}:\n{one}")
+            alarms.append(seed)
     assert not missed, "\n".join(missed)
-    # Below 1 % of all; of the few of one share two may be too many.
-    assert len(alarms) <= 1.5 + 0.03 * judged, "\n".join(alarms)
-    assert judged
+    known = {seed for each in TOO_MANY.values() for seed in each}
+    assert alarms == [seed for seed in seeds if seed in known]
 
 
 # Every rule, broken on purpose
