@@ -257,7 +257,7 @@ _SMALL = 180
 
 
 def results() -> list[Result]:
-    """Best of two, both orders of each launch; by threads alone a tenth of it, once."""
+    """Best of two, in the orders that a launch takes; by threads alone a tenth of it, once."""
     # As the programs do once all is imported.
     gc.freeze()
     rows: list[tuple[str, ...]] = []
@@ -278,8 +278,8 @@ def results() -> list[Result]:
             ("launch", "`--launch`", "by threads alone"),
             tuple(rows),
             "Checked accesses a CPU second of launches of a million accesses, without start-up: "
-            "arguments, both orders and the verdict. Small kernels have 512 threads; parsing and "
-            "compiling them is included.",
+            "arguments, the orders that it takes and the verdict. Small kernels have 512 threads; "
+            "parsing and compiling them is included.",
         )
     ]
 
