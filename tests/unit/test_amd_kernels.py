@@ -432,6 +432,19 @@ def test_offsets_of_gfx1250_have_a_sign_and_a_scale() -> None:
     assert memory.contents("out", np.uint32).tolist() == LANES[::-1]
 
 
+def test_the_scale_of_private_memory_is_of_its_vector_register() -> None:
+    through = """	s_mov_b32 s8, 8
+	v_mov_b32_e32 v3, 2
+	scratch_store_b32 v3, v0, s8 scale_offset
+	scratch_load_b32 v0, off, s8 offset:8
+	s_wait_loadcnt 0x0
+	global_store"""
+    body = SCALED.replace("	global_store", through)
+    known = program(body, "gfx1250", "\t\t.amdhsa_private_segment_fixed_size 64\n")
+    memory, _ = run(known)
+    assert memory.contents("out", np.uint32).tolist() == LANES[::-1]
+
+
 MFMA = "v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]"
 """Its results are not computed."""
 

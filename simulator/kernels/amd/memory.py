@@ -40,7 +40,7 @@ from fencewright.simulator.kernels.amd.operands import (
     Operands,
     names_of,
 )
-from fencewright.simulator.kernels.amd.registers import Names
+from fencewright.simulator.kernels.amd.registers import Names, is_vector
 from fencewright.simulator.kernels.amd.registers import Registers as State
 from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.policies import cdna_policy
@@ -309,8 +309,9 @@ class Accesses(Operands):
             scalar = self.operand(form.scalar, 64 if is_pair else 32)
             if form.address is None:
                 return _Place(scalar)
-            if is_pair:
-                return _Place(self._scaled(own, scale, self.context.signed_offsets), scalar)
+            if is_vector(form.address[0]):
+                has_sign = is_pair and self.context.signed_offsets
+                return _Place(self._scaled(own, scale, has_sign), scalar)
             return _Place(own, self._scaled(scalar, scale, False))
         assert form.scalar is not None
         further = self.operand(form.scalar, 32)
