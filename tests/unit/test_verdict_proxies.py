@@ -579,3 +579,12 @@ def test_where_copies_write_the_matrix_a_store_is_less() -> None:
     (side,) = verdict(load + WAITED + body).sides
     assert side.finding is Rule.PROXY_FENCE
     assert not side.is_sure
+
+
+def test_a_parameter_may_have_the_name_of_a_space() -> None:
+    body = (
+        "@%p1 bra E;\nst.global.b32 [%rd3], 1;\nfence.proxy.async.shared::cta;\n"
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd3], 128, [bar];\nE:\n"
+    )
+    file = read_ptx(f"{HEAD}{body}\nret;\n}}\n".replace("data", "shared"))
+    assert judge(kernel_of(file, file.functions["k"])).kind is RACE

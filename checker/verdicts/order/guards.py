@@ -32,6 +32,7 @@ from fencewright.checker.verdicts.model import (
     Not,
     Place,
     Region,
+    Root,
     Step,
     Together,
 )
@@ -46,8 +47,11 @@ its result."""
 
 
 _NEVER = AnyOf(())
-_IN_SPACE = {"shared": Region.SHARED, "global": Region.GLOBAL}
-"""A region of the space that is all that is known of an object, by the name of its root."""
+_REGIONS = {
+    Root(Region.UNKNOWN, "shared"): Region.SHARED,
+    Root(Region.UNKNOWN, "global"): Region.GLOBAL,
+}
+"""A region of the memory that is all that is known of an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -582,7 +586,7 @@ def is_proxy_fence(
     """
     # In a loop a condition on the iteration says nothing of another one.
     known = {(each.value, each.polarity) for each in conditions if is_steady(each.value)}
-    regions = {_IN_SPACE.get(each.root.name, each.root.region) for each in objects}
+    regions = {_REGIONS.get(each.root, each.root.region) for each in objects}
 
     def predicate(number: int) -> bool:
         fence = kernel.fence_at.get(number)

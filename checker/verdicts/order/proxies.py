@@ -364,7 +364,13 @@ def _is_open(
     proxies."""
 
     def make() -> bool:
-        fences = {*filter(is_proxy_fence(kernel, places, conditions), kernel.fence_at)}
+        is_fence = is_proxy_fence(kernel, places, conditions)
+        fences = {
+            number
+            for number, each in kernel.fence_at.items()
+            if is_fence(number)
+            or (Proxy.ASYNC in each.proxies and each.is_one_sided and each.acquires)
+        }
         return not kernel.all_paths_pass(start, end, fences.__contains__, conditions)
 
     return kernel.remembered(("unfenced", start, end, conditions, _regions(places)), make)
