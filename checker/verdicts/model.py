@@ -384,7 +384,7 @@ class Solver(Protocol):
         """The most threads that a CTA has."""
         ...
 
-    def related(self, relation: "Relation") -> "Solver":
+    def of_relation(self, relation: "Relation") -> "Solver":
         """A solver of questions about threads of the launch that stand in a relation."""
         ...
 

@@ -279,7 +279,7 @@ class BitVectors(Interpretation[Any, Any]):
         most = self.kernel.most_threads if sizes is None else prod(sizes)
         return most if self.most is None else min(most, self.most[1])
 
-    def related(self, relation: Relation) -> "BitVectors":
+    def of_relation(self, relation: Relation) -> "BitVectors":
         """As ``Solver.related``."""
         return BitVectors(
             self.kernel,

@@ -120,7 +120,7 @@ def skipped(kernel: Kernel, pair: ThreadPair) -> Iterator[int]:
 
 def _anyone(pair: ThreadPair) -> ThreadPair:
     """Any threads of two CTAs of the launch of a pair."""
-    return ThreadPair(Relation.GRID, (), pair.solver.related(Relation.GRID))
+    return ThreadPair(Relation.GRID, (), pair.solver.of_relation(Relation.GRID))
 
 
 def _every(kernel: Kernel, pair: ThreadPair) -> tuple[_Barrier, ...]:
