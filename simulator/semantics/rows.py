@@ -470,8 +470,11 @@ _NUMBERS = (
     _row("copysign", "f", 2, lambda t, a, b: a & t.sign | b & t.sign - 1, _FLOAT),
     *(_row("testp", "f", 1, formula, _FLOAT, name) for name, formula in _CLASSES.items()),
     *(
-        _row(name, "fh", 1, partial(_approximately, name=name), _FLOAT, allows="approx")
-        for name in ("sin", "cos", "lg2", "ex2", "tanh", "rsqrt")
+        # Of 64 bits there is rsqrt alone.
+        _row(
+            name, "fh", 1, partial(_approximately, name=name), _FLOAT, allows="approx", widest=bits
+        )
+        for name, bits in (*((n, 32) for n in ("sin", "cos", "lg2", "ex2", "tanh")), ("rsqrt", 64))
     ),
 )
 

@@ -822,11 +822,13 @@ def test_masks_and_addresses_are_numbers_in_scalar_registers(body: str) -> None:
 
 
 def test_what_cannot_be_executed_is_refused_at_its_place() -> None:
+    """Not before it is to be executed."""
+    program = of_cdna(
+        '  %v = cdna.load global_load_dword %p {modifiers = ["glc"]} : (!cdna.vgpr<2, 2>) -> '
+        "!cdna.vgpr<1, 2>"
+    )
     with pytest.raises(LaunchError) as error:
-        of_cdna(
-            '  %v = cdna.load global_load_dword %p {modifiers = ["glc"]} : (!cdna.vgpr<2, 2>) -> '
-            "!cdna.vgpr<1, 2>"
-        )
+        run(program, (1, 1, 1), (64, 1, 1), [BufferOfSize(4)])
     assert "load with 'glc' on gfx942: the chip has no glc bit" in str(error.value)
     assert error.value.place is not None
     assert error.value.place.file == "kernel.mlir"

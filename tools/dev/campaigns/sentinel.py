@@ -530,7 +530,7 @@ class Tally:
 
 
 _PLACES = re.compile(
-    r",? which the .* asks for| of lines? [\d, ]*\d| by line \d+|\b[vs]\d+\b|\[\d.*?\]"
+    r",? which the .* requires| of lines? [\d, ]*\d| by line \d+|\b[vs]\d+\b|\[\d.*?\]"
 )
 
 
