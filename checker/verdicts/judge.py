@@ -902,6 +902,8 @@ class _Judge:
         cause = order.line if order.strength is Strength.BROKEN else None
         conflict = Conflict(first, second, relation, witness, missing, finding, cause)
         condition = self._condition(conflict, size, of_all)
+        if not condition and self._needs_warps(relation, constraints):
+            condition = f"as {witness}"  # It may be meant for CTAs of one warp.
         is_again = first.number == second.number and first.instruction == second.instruction
         if not condition and is_again and is_free and self._may_be_one_value(first):
             condition = _OF_VALUES
@@ -1017,9 +1019,19 @@ class _Judge:
         parameters = {
             name for each in (first, second) for name in _parameters_of(each, is_one_cta=is_one_cta)
         }
+        parameters |= _parameters_between(first, second)
         if parameters:
             return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"
         return ""
+
+    def _needs_warps(self, relation: Relation, constraints: Sequence[Constraint]) -> bool:
+        """True of a race of two CTAs of several warps, whose size is not known: CTAs of one warp
+        do not have it."""
+        if relation is not Relation.GRID or self.launch.block or self.kernel.required:
+            return False
+        one_warp = Launch((self.kernel.lanes, 1, 1), self.launch.grid or (2, 1, 1))
+        solver = self._solver(relation, launch=one_warp)
+        return solver.satisfiable(constraints) is Answer.UNSATISFIABLE
 
     def _may_be_one_value(self, access: Access) -> bool:
         """True if a store by several threads to one place may be of one value: one from memory
@@ -1159,6 +1171,19 @@ def _parameters_of(access: Access, *, is_one_cta: bool) -> set[str]:
         if not is_alike(value, is_one_cta=is_one_cta)
         for leaf in leaves((value,))
         if isinstance(leaf, Param)
+    }
+
+
+def _parameters_between(first: Access, second: Access) -> set[str]:
+    """The parameters that set two places of one object apart, as ``n`` does two columns."""
+    one, other = first.place.offset, second.place.offset
+    if one is None or other is None:
+        return set()
+    return {
+        leaf.name
+        for value, _ in {*one.terms} ^ {*other.terms}
+        for leaf in leaves((value,))
+        if isinstance(leaf, Param) and is_alike(value, is_one_cta=False)
     }
 
 

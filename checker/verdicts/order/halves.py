@@ -35,7 +35,7 @@ from fencewright.checker.verdicts.order.lemmas import (
     counterexample,
     holds,
 )
-from fencewright.lowering.code.value import Iteration, Result, Value
+from fencewright.lowering.code.value import Iteration, Opaque, Result, Value
 from fencewright.lowering.vocabulary import Ordering, Scope
 
 _RELEASES = Half(Signal(Ordering.RELEASE, Scope.SYSTEM), Scope.SYSTEM)
@@ -277,10 +277,12 @@ def _spun(kernel: Kernel, loop: Loop) -> Access | None:
 
 
 def _is_fixed(access: Access, own: frozenset[int]) -> bool:
-    """True of a place that is the same in every iteration of a loop."""
+    """True of a place that is the same in every iteration of a loop: a search changes it, by a
+    value that is not known."""
     form = access.place.offset
     return form is not None and not any(
-        isinstance(leaf, Iteration) or (isinstance(leaf, Result) and leaf.instruction in own)
+        isinstance(leaf, Iteration | Opaque)
+        or (isinstance(leaf, Result) and leaf.instruction in own)
         for leaf in leaves(value for value, _ in form.terms)
     )
 
