@@ -902,7 +902,8 @@ class _Judge:
         cause = order.line if order.strength is Strength.BROKEN else None
         conflict = Conflict(first, second, relation, witness, missing, finding, cause)
         condition = self._condition(conflict, size, of_all)
-        if not condition and self._needs_warps(relation, constraints):
+        asks_size = _asks_size(first, second)
+        if not condition and not asks_size and self._needs_warps(relation, constraints):
             condition = f"as {witness}"  # It may be meant for CTAs of one warp.
         is_again = first.number == second.number and first.instruction == second.instruction
         if not condition and is_again and is_free and self._may_be_one_value(first):

@@ -413,6 +413,44 @@ def test_a_stride_of_ctas_that_more_threads_overrun_is_a_race_of_larger_ones() -
     assert verdict_of(asked.format(by_size)).kind is RACE
 
 
+def test_blocks_that_may_be_meant_for_one_warp_race_under_a_launch_alone() -> None:
+    """Places of 32 threads each, as HeCBench's chemv has them."""
+    body = """
+    mov.u32 %r8, %ctaid.x; shl.b32 %r8, %r8, 5; add.u32 %r9, %r8, %r2;
+    mul.wide.u32 %rd3, %r9, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r2;
+"""
+    verdict = verdict_of(body)
+    assert verdict.kind is LAUNCH
+    assert verdict.condition.startswith("as --grid")
+    assert verdict_of(body, Launch(block=(32, 1, 1))).kind is FREE
+    assert verdict_of(body, Launch((64, 1, 1), (2, 1, 1))).kind is RACE
+
+
+def test_an_offset_by_a_parameter_is_a_condition() -> None:
+    """``a[i] = a[i + n]``: blocks do not meet where n is large enough."""
+    body = """
+    mov.u32 %r8, %ctaid.x; mov.u32 %r10, %ntid.x; mad.lo.u32 %r9, %r8, %r10, %r2;
+    mul.wide.u32 %rd3, %r9, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r2;
+    ld.param.u32 %r11, [n]; mul.wide.u32 %rd5, %r11, 4; add.u64 %rd6, %rd4, %rd5;
+    st.global.u32 [%rd6], %r9;
+"""
+    verdict = verdict_of(body)
+    assert verdict.kind is LAUNCH
+    assert verdict.condition.startswith("some values of")
+
+
+def test_a_search_is_no_wait() -> None:
+    """Each round reads another place, which what it has read decides."""
+    body = """
+    mov.u32 %r8, 0; mov.u32 %r9, 1024;
+AGAIN: add.u32 %r10, %r8, %r9; shr.u32 %r10, %r10, 1;
+    mul.wide.u32 %rd3, %r10, 4; add.u64 %rd4, %rd1, %rd3; ld.global.u32 %r11, [%rd4];
+    setp.lt.u32 %p1, %r11, %r2; selp.b32 %r8, %r10, %r8, %p1; selp.b32 %r9, %r9, %r10, %p1;
+    setp.ne.u32 %p2, %r11, %r2; @%p2 bra AGAIN;
+"""
+    assert verdict_of(body).sides == ()
+
+
 def test_a_second_dimension_is_a_race_under_a_launch_alone():
     body = "mov.u32 %r8, %tid.y; add.u32 %r9, %r8, %r2; st.shared.u32 [%r5], %r9;"
     assert verdict_of(body).kind is LAUNCH
