@@ -115,6 +115,9 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
         number = min(every - full_barriers(kernel, level))
         line = kernel.line_of(number)
         return Order(Strength.UNKNOWN, name, DIVERGENT_BARRIER, line)
+    sure = shared(kernel, earlier, later, every, Roles(), threads, is_sure=True)
+    if len(sure) < len(together) and _answer(pair, sure) is not Answer.SATISFIABLE:
+        return Order(Strength.UNKNOWN, name, _CONDITION, later.line)
     return Order(Strength.ABSENT, name, unless=AnyOf(together))
 
 

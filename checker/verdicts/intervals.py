@@ -12,7 +12,7 @@ none.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from fencewright.checker.verdicts.expressions import leaves, number_of
+from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.model import (
     GROUPED,
     Access,
@@ -152,17 +152,21 @@ def shared(
     barriers: frozenset[int],
     roles: Roles = frozenset(),
     threads: tuple[int, int] = (0, 1),
+    *,
+    is_sure: bool = False,
 ) -> tuple[Constraint, ...]:
     """The constraints under which two accesses of two threads are in one interval between barriers.
 
     None where a barrier always stands between. ``roles``: conditions that both threads satisfy.
+    ``is_sure``: only by paths of which all conditions are known.
     """
     walks = walks_of(kernel, barriers, roles)
     found: dict[Constraint, None] = {}
     others = walks.positions(second)
     for start, state, path in walks.positions(first):
         for other, state_of_other, path_of_other in others:
-            if start == other:
+            is_known = path.is_whole and path_of_other.is_whole
+            if start == other and (is_known or not is_sure):
                 together = _together(kernel, (state, state_of_other), threads)
                 taken = (*path.taken(threads[0]), *path_of_other.taken(threads[1]))
                 found.setdefault(AllOf((*together, *taken)))
@@ -271,6 +275,7 @@ class Walks:
         self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
         self._pending: dict[tuple[int, frozenset[int]], Pending] = {}
+        self._false: dict[tuple[Literal, tuple[tuple[int, int], ...]], bool] = {}
         for start in self.starts:
             self._walk(start)
 
@@ -438,15 +443,39 @@ class Walks:
             if any(number in known for known in self._kept):
                 self._members.setdefault(number, set()).add((start, state))
         graph[node] = tuple(
-            (target, self._along(target, state)) for target in self._targets(block, self.roles)
+            (target, self._along(target, state))
+            for target in self._targets(block, self.roles, state)
         )
 
-    def _targets(self, block: int, roles: Roles) -> Iterator[int]:
-        """The blocks after one that threads of some roles may go to."""
+    def _targets(self, block: int, roles: Roles, state: State) -> Iterator[int]:
+        """The blocks after one that threads of some roles may go to, in their iterations of loops
+        that they have entered on the way."""
+        iterations = tuple(
+            (head, count.times)
+            for head, count in state
+            if count.is_fresh and count.times is not None
+        )
         for target in self.kernel.graph.successors[block]:
             literals = self.kernel.edge_literals.get((block, target), ())
-            if not any((each.value, not each.polarity) in roles for each in literals):
+            is_other = any((each.value, not each.polarity) in roles for each in literals)
+            if not is_other and not any(self._is_false(each, iterations) for each in literals):
                 yield target
+
+    def _is_false(self, literal: Literal, iterations: tuple[tuple[int, int], ...]) -> bool:
+        """True of a condition that does not hold in some iterations of loops, by head."""
+        key = literal, iterations
+        known = self._false.get(key)
+        if known is None:
+            table, loops = self.kernel.table, self.kernel.loops
+            numbers = {
+                loops[head].iteration: table.constant(times, loops[head].iteration.bits)
+                for head, times in iterations
+            }
+            value = Expressions(table).substituted(literal.value, numbers)
+            number = number_of(value) if numbers else None
+            known = number is not None and bool(number) != literal.polarity
+            self._false[key] = known
+        return known
 
     def _along(self, target: int, state: State) -> State:
         counts = dict(state)
@@ -538,7 +567,7 @@ class Walks:
                     ends.add((number, state))
             else:
                 roles = steady if is_again else steady | conditions
-                for target in self._targets(block, roles):
+                for target in self._targets(block, roles, state):
                     is_back = target in around and block in kernel.loops[target].blocks
                     taken = path
                     literals = kernel.edge_literals.get((block, target), ())

@@ -903,8 +903,8 @@ class _Judge:
         conflict = Conflict(first, second, relation, witness, missing, finding, cause)
         condition = self._condition(conflict, size, of_all)
         asks_size = _asks_size(first, second)
-        if not condition and not asks_size and self._needs_warps(relation, constraints):
-            condition = f"as {witness}"  # It may be meant for CTAs of one warp.
+        if not condition and self._is_unusual(relation, constraints, asks_size=asks_size):
+            condition = f"as {witness}"
         is_again = first.number == second.number and first.instruction == second.instruction
         if not condition and is_again and is_free and self._may_be_one_value(first):
             condition = _OF_VALUES
@@ -1025,14 +1025,25 @@ class _Judge:
             return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"
         return ""
 
-    def _needs_warps(self, relation: Relation, constraints: Sequence[Constraint]) -> bool:
-        """True of a race of two CTAs of several warps, whose size is not known: CTAs of one warp
-        do not have it."""
-        if relation is not Relation.GRID or self.launch.block or self.kernel.required:
+    def _is_unusual(
+        self, relation: Relation, constraints: Sequence[Constraint], *, asks_size: bool
+    ) -> bool:
+        """True of a race that CTAs of usual sizes do not have, where their size is not known.
+
+        A kernel that does not ask for it may be meant for CTAs of one warp, so that two CTAs have
+        to race with those.
+        """
+        if self.launch.block or self.kernel.required:
             return False
-        one_warp = Launch((self.kernel.lanes, 1, 1), self.launch.grid or (2, 1, 1))
-        solver = self._solver(relation, launch=one_warp)
-        return solver.satisfiable(constraints) is Answer.UNSATISFIABLE
+        lanes, grid = self.kernel.lanes, self.launch.grid or (2, 1, 1)
+
+        def excludes(threads: int) -> bool:
+            solver = self._solver(relation, launch=Launch((threads, 1, 1), grid))
+            return solver.satisfiable(constraints) is Answer.UNSATISFIABLE
+
+        if relation is Relation.GRID and not asks_size:
+            return excludes(lanes)
+        return all(map(excludes, (2 * lanes, 8 * lanes)))
 
     def _may_be_one_value(self, access: Access) -> bool:
         """True if a store by several threads to one place may be of one value: one from memory

@@ -11,7 +11,9 @@ from typing import Any
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.simulator.semantics import python
 from fencewright.simulator.semantics.lanes import Fact, folding, row_of, terms_of
+from fencewright.simulator.threads.unknown import NotExecuted
 
+_LANES = 32
 Values = Mapping[int, Any]
 """The operands of the lanes that meet, by lane."""
 
@@ -141,12 +143,28 @@ def _columns(values: Values) -> Mapping[int, Any]:
     }
 
 
+def _of_whole_warps(
+    name: str, compute: Callable[[Values], Mapping[int, Any]]
+) -> Callable[[Values], Mapping[int, Any]]:
+    def found_of(values: Values) -> Mapping[int, Any]:
+        if len(values) < _LANES:
+            raise NotExecuted(f"{name} by {len(values)} lanes of a warp: it needs all {_LANES}")
+        return compute(values)
+
+    return found_of
+
+
 _MATRICES: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
     "bar.warp.sync": lambda values: dict.fromkeys(values),
-    "ldmatrix": _matrices,
-    "ldmatrix trans": _transposed,
-    "stmatrix": _rows,
-    "stmatrix trans": _columns,
+    **{
+        name: _of_whole_warps(name.partition(" ")[0], compute)
+        for name, compute in (
+            ("ldmatrix", _matrices),
+            ("ldmatrix trans", _transposed),
+            ("stmatrix", _rows),
+            ("stmatrix trans", _columns),
+        )
+    },
 }
 
 FOLDS: Mapping[str, Callable[[list[Any]], Any]] = {

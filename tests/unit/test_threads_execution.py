@@ -221,6 +221,16 @@ def test_matrices_come_back_as_they_were_stored(trans: str) -> None:
     assert first == ([0, 8] if trans else [0, 1])
 
 
+@pytest.mark.parametrize("operation", ["ldmatrix", "stmatrix"])
+def test_matrices_need_whole_warps(operation: str) -> None:
+    operands = "{%r4}, [%r6]" if operation == "ldmatrix" else "[%r6], {%r4}"
+    body = f"""
+    mov.u32 %r5, tile; and.b32 %r6, %r1, 7; shl.b32 %r6, %r6, 4; add.u32 %r6, %r6, %r5;
+    mov.u32 %r4, 0; {operation}.sync.aligned.m8n8.x1.shared.b16 {operands}; ret;"""
+    found = run(kernel(body), "k<<<1, 24>>>(i32[64])")
+    assert f"{operation} by 24 lanes of a warp: it needs all 32" in str(found.outcome.problem)
+
+
 def test_jumps_by_a_table() -> None:
     body = """
     T: .branchtargets A, B, C; min.u32 %r3, %r1, 2; brx.idx %r3, T;

@@ -439,6 +439,25 @@ def test_an_offset_by_a_parameter_is_a_condition() -> None:
     assert verdict.condition.startswith("some values of")
 
 
+def test_the_first_iteration_of_a_loop_is_known() -> None:
+    """A barrier and a read under one condition on the number of the round."""
+    body = """
+    st.shared.u32 [%r5], %r2; mov.u32 %r9, 1;
+L:  setp.ne.u32 %p1, %r9, {0}; @%p1 bra S;
+    bar.sync 0;
+S:  setp.ne.u32 %p2, %r9, 1; @%p2 bra T;
+    ld.shared.u32 %r8, [%r7];
+T:  add.u32 %r9, %r9, 1; setp.ne.u32 %p3, %r9, 8; @%p3 bra L;
+"""
+    assert verdict_of(body.format(1)).kind is FREE
+    assert verdict_of(body.format(2)).kind is RACE
+
+
+def test_a_conversion_to_bf16_is_a_value_that_is_not_followed() -> None:
+    body = "cvt.rn.bf16.u32 %rs1, %r2; st.shared.b16 [%r5], %rs1;"
+    assert verdict_of(body).kind is FREE
+
+
 def test_a_search_is_no_wait() -> None:
     """Each round reads another place, which what it has read decides."""
     body = """

@@ -92,7 +92,8 @@ def _copy(e: Expressions, s: Statement, a: _Arguments, bits: int) -> Value | Non
 
 def _cvt(e: Expressions, s: Statement, a: _Arguments, bits: int) -> Value | None:
     types = s.opcode.types
-    if len(types) != 2 or any(each[0] not in "busp" for each in types) or "sat" in s.opcode.words:
+    are_integers = all(each[0] in "bus" and each[1:].isdecimal() for each in types)
+    if len(types) != 2 or not are_integers or "sat" in s.opcode.words:
         return None
     to, source = (int(each[1:]) for each in types)
     inner = e.resized(a[0], source)
