@@ -1043,7 +1043,7 @@ class _Judge:
 
         if relation is Relation.GRID and not asks_size:
             return excludes(lanes)
-        return all(map(excludes, (2 * lanes, 8 * lanes)))
+        return all(map(excludes, (2 * lanes, 256)))
 
     def _may_be_one_value(self, access: Access) -> bool:
         """True if a store by several threads to one place may be of one value: one from memory
