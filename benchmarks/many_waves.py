@@ -16,7 +16,7 @@ _BEFORE: dict[str, tuple[str, str]] = {
     "grid barrier of 5": ("2.7 s", "(6.9 s)"),
     "8 threads store to a word": ("270 ms", "0 ms"),
 }
-"""Of the code before, measured in one run with the new."""
+"""Of the code before, measured on an earlier day."""
 
 _MANY_WAVES = {
     "ticket lock, 4 x 1": ticket_lock(4, 1),
@@ -95,7 +95,7 @@ def _many_waves() -> Result:
         tuple(rows),
         "CPU time of `fence-sim run`, each test in a process of its own, best of "
         "three; in brackets where it is not decided within the states that the outcomes took. "
-        "Before: the code of 21b6951f, each in a pair with the new.",
+        "Before: the code of 21b6951f, on an earlier day.",
     )
 
 
