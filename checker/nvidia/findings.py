@@ -109,7 +109,7 @@ def judged(
     )
     others = [*hazards(file, function)]
     if any(each.rule is Rule.ASYNC_UNWAITED and each.level is not _NOTE for each in races):
-        # A wait that stands in the wrong place is not one too many.
+        # A wait in the wrong place is not redundant.
         others = [each for each in others if each.rule is not Rule.SURPLUS_WAIT]
     wrong = next((each for each in others if each.level in (_ERROR, _WARNING)), None)
     if wrong is not None and verdict.kind is VerdictKind.RACE_FREE:

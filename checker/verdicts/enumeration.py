@@ -396,8 +396,8 @@ def _is_by_address(each: Overlap) -> bool:
     )
 
 
-def _ranges(sizes: tuple[int, int, int], told: str) -> list[range]:
-    return [range(sizes["xyz".index(d)]) for d in told]
+def _ranges(sizes: tuple[int, int, int], dimensions: str) -> list[range]:
+    return [range(sizes["xyz".index(d)]) for d in dimensions]
 
 
 def _placed(numbers: Numbers, told: str) -> Numbers:

@@ -1035,15 +1035,15 @@ class _Judge:
         """
         if self.launch.block or self.kernel.required:
             return False
-        lanes, grid = self.kernel.lanes, self.launch.grid or (2, 1, 1)
 
-        def excludes(threads: int) -> bool:
-            solver = self._solver(relation, launch=Launch((threads, 1, 1), grid))
-            return solver.satisfiable(constraints) is Answer.UNSATISFIABLE
+        def excludes(block: tuple[int, int, int]) -> bool:
+            launch = Launch(block, self.launch.grid or (2, 1, 1))
+            answer = self._solver(relation, launch=launch).satisfiable(constraints)
+            return answer is Answer.UNSATISFIABLE
 
         if relation is Relation.GRID and not asks_size:
-            return excludes(lanes)
-        return all(map(excludes, (2 * lanes, 256)))
+            return excludes((self.kernel.lanes, 1, 1))
+        return all(map(excludes, self.blocks[:2]))  # Of one dimension.
 
     def _may_be_one_value(self, access: Access) -> bool:
         """True if a store by several threads to one place may be of one value: one from memory

@@ -217,7 +217,7 @@ class _Launch(KnownNumbers):
         return self.solution.value(value, thread)
 
     def any_of(self, parts: Iterable[bool | None]) -> bool | None:
-        # All are looked at, so that a witness names all parameters that were asked for.
+        # Without an early end, so that a witness names all parameters of the question.
         return super().any_of([*parts])
 
     def named(self, name: str, thread: int, bits: int = 32) -> int:

@@ -28,7 +28,7 @@ class Completion:
     closes a group, of which a wait leaves as many as its operand says; "": there are no groups.
     ``conflicts``: the operations on tensor memory that do not keep their order after them.
     ``is_signalled``: whether threads that are signalled meanwhile may be too early as well.
-    ``missing``: the wait that a program lacks that goes on too early.
+    ``missing``: the wait that is missing.
     """
 
     operations: frozenset[str]

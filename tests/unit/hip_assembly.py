@@ -10,8 +10,8 @@ from fencewright.tools.llvm_tools import find_llvm_tool
 
 
 @cache
-def hip_assembly(source: Path, chip: str) -> Assembly:
-    """The kernels of a file as assembly of a chip."""
+def hip_text(source: Path, chip: str, *options: str) -> str:
+    """The kernels of a file as a chip's assembly text."""
     clang = find_llvm_tool("clang++")
     assert clang is not None
     with TemporaryDirectory() as folder:
@@ -19,8 +19,14 @@ def hip_assembly(source: Path, chip: str) -> Assembly:
         subprocess.run(
             [
                 clang, "-x", "hip", "--cuda-device-only", f"--offload-arch={chip}", "-nogpulib",
-                "-nogpuinc", "-fdeclspec", "-O3", "-S", str(source), "-o", str(output),
+                "-nogpuinc", "-fdeclspec", "-O3", *options, "-S", str(source), "-o", str(output),
             ],
             check=True,
         )  # fmt: skip
-        return read_assembly(output.read_text(), "kernels.s")
+        return output.read_text()
+
+
+@cache
+def hip_assembly(source: Path, chip: str) -> Assembly:
+    """The kernels of a file as assembly of a chip."""
+    return read_assembly(hip_text(source, chip), "kernels.s")

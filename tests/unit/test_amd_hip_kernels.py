@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from campaigns import first_of
+from hip_assembly import hip_text
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.simulator.execution.executor import execute
@@ -41,13 +42,7 @@ def _clang(*options: str) -> None:
 @cache
 def assembly(chip: str) -> str:
     """The kernels as assembly of a chip."""
-    with TemporaryDirectory() as folder:
-        output = Path(folder) / "kernels.s"
-        _clang(
-            "-x", "hip", "--cuda-device-only", f"--offload-arch={chip}", "-nogpulib", "-nogpuinc",
-            "-fdeclspec", "-O3", "-S", str(HIP), "-o", str(output),
-        )  # fmt: skip
-        return output.read_text()
+    return hip_text(HIP, chip, *_COMMON)
 
 
 @cache

@@ -344,7 +344,7 @@ def test_what_an_index_does_besides_is_refused(line: str, reason: str) -> None:
         ("v_add_u32_sdwa v2, v1, v1 dst_sel:DWORD dst_unused:UNUSED_PAD wrong:1", "'dst_sel:DWORD"),
         ("v_and_b32_e64 v2, v1, v1 clamp", "'clamp' is not executed"),
         ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1", "this part of the mode"),
-        ("s_setpc_b64 s[2:3]", "where it goes to is not known"),
+        ("s_setpc_b64 s[2:3]", "its target is not known"),
         ("global_load_lds_ubyte v[2:3], off", "only whole words are copied to LDS"),
         ("s_swappc_b64 s[30:31], s[2:3]", "what it does (call) is not known here"),
         ("s_load_dword s2, s[0:1], 0x0 glc", "load with 'glc' on gfx942: the chip has no glc bit"),
@@ -379,7 +379,7 @@ def test_the_packet_of_the_launch(offset: int, expected: int) -> None:
 
 
 def _with_pointer(name: str, offset: int) -> LaneProgram:
-    """A kernel that stores a word behind a pointer that hardware sets."""
+    """A kernel that stores a word at the address that a pointer of the hardware's has."""
     load = f"\ts_load_dword s8, s[0:1], {offset:#x}\n\ts_waitcnt lgkmcnt(0)\n"
     body = f"{load}\tv_mov_b32_e32 v2, s8\n{STORE.replace('s[0:1]', 's[2:3]')}"
     return program(body, more=f"\t\t.amdhsa_user_sgpr_{name} 1\n")

@@ -108,7 +108,7 @@ NAN_RULES: dict[str, Callable[[int, int, int], bool]] = {
     "_num": lambda a, b, n: is_nan(a, n) and is_nan(b, n),
     "imum": lambda a, b, n: is_nan(a, n) or is_nan(b, n),
 }
-"""Whether a result is a NaN: of the instructions before gfx12, and its two kinds."""
+"""The test for a NaN of the instructions before gfx12, and its two kinds."""
 
 
 def extreme(bits: int, *, largest: bool, rule: str = "") -> Formula:

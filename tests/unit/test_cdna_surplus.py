@@ -1,4 +1,4 @@
-"""What is redundant: the eighteen kernels as LLVM compiles them, and small functions."""
+"""Redundant operations: the eighteen kernels as LLVM compiles them, and small functions."""
 
 import subprocess
 from collections import Counter

@@ -141,7 +141,7 @@ def test_a_wait_at_another_mbarrier_does_not_count() -> None:
 
 
 def test_nobody_waits_at_the_mbarrier_of_a_copy() -> None:
-    """What another thread has waited for may be the copy, where it is not known who arrives."""
+    """The wait of another thread may be for the copy, where it is not known who arrives."""
     waited = FULL.replace("[bar]", "[other]")
     roles = f".shared .align 8 .b64 other;\n@!p0 bra R;\n{LOAD}{{}}bra E;\nR:\n{waited}{{}}ld.shared.b32 r1, [sm];\nE:\n"
     arrive = "mbarrier.arrive.release.cta.shared::cta.b64 _, [other];\n"

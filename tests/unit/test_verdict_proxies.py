@@ -543,7 +543,7 @@ SMALL_COPY = "cp.async.ca.shared.global [%r7], [%rd9], 4;\n"
     ],
 )
 def test_a_way_without_a_fence_is_none_whatever_matrix_is_read(before: str, after: str) -> None:
-    """Of what is not judged, and by each way to a matrix that is not known."""
+    """Findings of pairs that are not judged, by each way to a matrix that is not known."""
 
     def is_missing(body: str) -> bool:
         found = verdict(body + UNKNOWN_MATRIX + "E:\n")

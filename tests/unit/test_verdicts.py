@@ -458,6 +458,20 @@ def test_a_conversion_to_bf16_is_a_value_that_is_not_followed() -> None:
     assert verdict_of(body).kind is FREE
 
 
+@pytest.mark.parametrize(("followed", "is_judged"), [(6, True), (0, False)])
+def test_a_copy_whose_conditions_are_too_many_is_not_judged(
+    followed: int, is_judged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A way round the wait that another branch may exclude is no race."""
+    monkeypatch.setattr("fencewright.checker.verdicts.intervals._MOST_DECIDING", followed)
+    body = """
+    cp.async.ca.shared.global [%r5], [%rd1], 4; setp.gt.u32 %p1, %r2, 500; @%p1 bra S;
+    cp.async.wait_all;
+S:  bar.sync 0; ld.shared.u32 %r8, [%r7];
+"""
+    assert (verdict_of(body).kind is not NOT_JUDGED) is is_judged
+
+
 def test_a_search_is_no_wait() -> None:
     """Each round reads another place, which what it has read decides."""
     body = """

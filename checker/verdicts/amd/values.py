@@ -557,31 +557,34 @@ class LaneRegisters(RegisterValues):
         further = self._value(operands[place + 1], _WORD) if place + 1 < len(operands) else None
         total = self._sum(base, None if further is None else e.resized(further, 64), constant)
         if "offen" in modifiers:
-            own = self._value(operands[place - 1], _WORD)
-            if own is None:
-                return None
-            limit = self._limit(operands, constant)
-            own = own if limit is None else self._below(own, limit)[1]
-            total = self._sum(total, e.resized(own, 64), 0)
+            _, own = self._kept(operands, place, constant)
+            return None if own is None else self._sum(total, e.resized(own, 64), 0)
         return total
 
     def _is_within(self, step: Step) -> Value:
         """The condition that a buffer access is done: others leave memory as it is."""
         operands, modifiers = step.instruction.operands, step.instruction.modifiers
         is_buffer = path_of(step.instruction.mnemonic) is Path.BUFFER and "offen" in modifiers
-        limit = self._limit(operands, _offset_of(modifiers)) if is_buffer else None
-        place = _resource(operands)
-        if limit is None or place is None or {"idxen", "addr64"} & {*modifiers}:
+        place = _resource(operands) if is_buffer else None
+        if place is None or {"idxen", "addr64"} & {*modifiers}:
             return self.booleans.true
-        own = self._value(operands[place - 1], _WORD)
-        return self.booleans.true if own is None else self._below(own, limit)[0]
+        return self._kept(operands, place, _offset_of(modifiers))[0]
 
-    def _limit(self, operands: Sequence[Operand], constant: int) -> int | None:
+    def _kept(
+        self, operands: Sequence[Operand], place: int, constant: int
+    ) -> tuple[Value, Value | None]:
+        """The condition that a buffer access with a vector offset is done, and that offset where
+        it is; ``place``: of the resource."""
+        own, limit = self._value(operands[place - 1], _WORD), self._limit(operands, place, constant)
+        if own is None or limit is None:
+            return self.booleans.true, own
+        return self._below(own, limit)
+
+    def _limit(self, operands: Sequence[Operand], place: int, constant: int) -> int | None:
         """The offset in a vector register from which on nothing is accessed, of a buffer of bytes
         whose size is a number; None: not known. Source: MI300 ISA 9.1.5, Range Checking; RDNA3 ISA
         8.1.5, OOB_SELECT."""
-        place = _resource(operands)
-        if place is None or operands[place + 1 :][:1] not in ((0,), ("null",)):
+        if operands[place + 1 :][:1] not in ((0,), ("null",)):
             return None
         high, size, flags = (self._word(name) for name in _names(operands[place])[1:])
         select = None if flags is None else number_of(flags)

@@ -349,7 +349,7 @@ class _Reader:
         if (end := self._end(block, last, numbers)) is not None:
             return LaneBlock(tuple(self.state.steps), end)
         assert last is not None
-        return self._stopped(last.instruction, "where it goes to is not known")
+        return self._stopped(last.instruction, "its target is not known")
 
     def _end(
         self, block: Block, last: CodeStep | None, numbers: Mapping[int, int]
