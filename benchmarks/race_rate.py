@@ -9,7 +9,7 @@ from harness import Result
 
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.race.verdict import Judgement, Verdict, judge, judge_by_thread
-from fencewright.simulator.threads.launch import Launch, Module, parse_launch, read_module
+from fencewright.simulator.threads.launch import Launch, Module, parse_launch
 
 _HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 _REGISTERS = """.reg .pred %p<4>;
@@ -248,7 +248,7 @@ def _small() -> Iterator[tuple[Module, str]]:
         for each in names
     )
     while True:
-        module = read_module(read_ptx(text, "k.ptx"), text)
+        module = Module(read_ptx(text, "k.ptx"))
         for each in names:
             yield module, f"{'_'.join(each)}<<<8, 64>>>({_GRAPH})"
 
@@ -294,7 +294,7 @@ def _launch(grid: tuple[int, int], arguments: str, part: int = 1) -> str:
 def _rate(judged: Callable[[Module, Launch], Verdict], kernel: str, launch: str) -> float:
     text = _HEAD + kernel
     begin = time.process_time()
-    verdict = judged(read_module(read_ptx(text, "k.ptx"), text), parse_launch(launch))
+    verdict = judged(Module(read_ptx(text, "k.ptx")), parse_launch(launch))
     seconds = time.process_time() - begin
     assert verdict.judgement is Judgement.NO_RACE, str(verdict)
     return verdict.checked / seconds

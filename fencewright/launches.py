@@ -21,7 +21,6 @@ from fencewright.simulator.threads.launch import (
     Size,
     argument_of,
     kernel_named,
-    read_module,
 )
 from fencewright.simulator.threads.launch import (
     execute as run_launch,
@@ -96,7 +95,7 @@ def _asked(
 ) -> tuple[Module, Launch, dict[int, bytes]]:  # fmt: skip
     from fencewright.lowering.ptx.code.text import read_ptx
 
-    module = read_module(read_ptx(text, "kernel.ptx"), text)
+    module = Module(read_ptx(text, "kernel.ptx"))
     if kernel is None:
         names = [each.name for each in module.ptx.functions.values() if each.is_entry]
         if len(names) != 1:

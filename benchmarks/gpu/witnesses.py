@@ -26,7 +26,7 @@ from threading import Timer
 from fencewright.gpu import Device, GpuError, description
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.gpu.witness import Case, Count, case_of, count_wrong
-from fencewright.simulator.threads.launch import parse_launch, read_module
+from fencewright.simulator.threads.launch import Module, parse_launch
 
 EXHIBITS = Path(__file__).parents[2] / "tests" / "data" / "witnesses"
 _ARGUMENTS = "(i32[1024]=7, i32[64], i32[16384])"
@@ -60,7 +60,7 @@ def exhibit(path: Path) -> tuple[str, str, str]:
 def exhibit_case(path: Path) -> tuple[str, Case]:
     """What is wrong in an exhibit, and its case."""
     what, launch, text = exhibit(path)
-    module = read_module(read_ptx(text, path.name), text)
+    module = Module(read_ptx(text, path.name))
     name = path.name.partition(".")[0]
     return what, case_of(name, module, parse_launch(launch), module, "right")
 

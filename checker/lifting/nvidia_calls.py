@@ -83,6 +83,7 @@ class _Made:
     labels: tuple[str, ...] = ()
     instructions: list[PtxInstruction] = field(default_factory=list[PtxInstruction])
     successors: list[_Key] = field(default_factory=list[_Key])
+    table: list[_Key] = field(default_factory=list[_Key])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,8 @@ class _Inliner:
             numbered = [replace(one, number=count + n) for n, one in enumerate(each.instructions)]
             count += len(numbered)
             following = dict.fromkeys(place[key] for key in each.successors)
-            blocks.append(PtxBlock(number, each.labels, tuple(numbered), tuple(following)))
+            table = tuple(place[key] for key in each.table)
+            blocks.append(PtxBlock(number, each.labels, tuple(numbered), tuple(following), table))
         return replace(self.function, variables=self.variables, blocks=tuple(blocks))
 
     def _add(self, copy: _Copy) -> None:
@@ -161,6 +163,7 @@ class _Inliner:
                 else:
                     made.instructions.append(self._copied(copy, each))
             made.successors += [(copy.number, number) for number in block.successors]
+            made.table = [(copy.number, number) for number in block.table]
             if copy.number and block.instructions[-1:] and _returns(block.instructions[-1]):
                 made.successors.insert(0, copy.back)
 
@@ -263,10 +266,14 @@ def _joined(blocks: Sequence[_Made]) -> list[_Made]:
             following = by_key[each.successors[0]]
             end = each.instructions[-1].statement if each.instructions else None
             jumps = end is not None and end.operation == "bra"
-            if entries[following.key] > 1 or (end is not None and jumps and end.guard):
+            if (
+                entries[following.key] > 1
+                or each.table
+                or (jumps and end is not None and end.guard)
+            ):
                 break
             kept = each.instructions[:-1] if jumps else each.instructions
             each.instructions = [*kept, *following.instructions]
-            each.successors = following.successors
+            each.successors, each.table = following.successors, following.table
             gone.add(following.key)
     return [each for each in blocks if each.key not in gone]

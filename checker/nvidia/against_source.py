@@ -243,4 +243,4 @@ def _with_lines(function: PtxFunction, copy: PtxFunction) -> PtxFunction:
 
 def _placed(block: PtxBlock, sources: Mapping[int, SourceLine | None]) -> PtxBlock:
     instructions = tuple(replace(each, source=sources[each.number]) for each in block.instructions)
-    return PtxBlock(block.number, block.labels, instructions, block.successors)
+    return replace(block, instructions=instructions)

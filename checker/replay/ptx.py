@@ -23,8 +23,8 @@ from fencewright.simulator.threads.launch import (
     Array,
     Launch,
     LaunchError,
+    Module,
     Size,
-    read_module,
 )
 
 _MOST_THREADS = 4096
@@ -98,7 +98,7 @@ class Replayer:
     """Replays the conflicts of one function, each with the executions for those before it."""
 
     def __init__(self, module: PtxFile, function: PtxFunction):
-        self.module, self.function = read_module(module, module.text), function
+        self.module, self.function = Module(module), function
         self.places = {
             each.number: site_of(each, 0, function, module.files).key
             for each in function.instructions

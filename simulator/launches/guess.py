@@ -81,7 +81,7 @@ def guess(module: Module, kernel: PtxFunction, source: SourceLaunch | None = Non
         grid = (grid[0] * -(-_GRID[0] // grid[0]), grid[1], grid[2])
     if block is None and kernel.threads is None:
         guessed.append("block")
-        wide, high, deep = module.declared.most_threads.get(kernel.name, (_THREADS, 1, 1))
+        wide, high, deep = kernel.largest or (_THREADS, 1, 1)
         block = (min(wide * high * deep, _THREADS), 1, 1)
     shared = source.shared if source is not None else None
     if shared is None:

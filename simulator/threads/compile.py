@@ -16,7 +16,6 @@ from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, P
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.semantics import python
 from fencewright.simulator.threads import lanes
-from fencewright.simulator.threads.declarations import Declarations
 from fencewright.simulator.threads.emit import Emitter
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.matrices import share
@@ -82,10 +81,10 @@ class Program:
         return entry
 
 
-def _reachable(module: PtxFile, declared: Declarations, kernel: PtxFunction) -> list[PtxFunction]:
+def _reachable(module: PtxFile, kernel: PtxFunction) -> list[PtxFunction]:
     """A kernel and the functions that are called, or whose addresses are named."""
     found, queue = {kernel.name: kernel}, [kernel]
-    names = [text for each in declared.initial.values() for text in each.values]
+    names = [text for each in module.variables.values() for text in each.values]
     while queue:
         names += (text for each in queue.pop().instructions for text in each.statement.operands)
         while names:
@@ -104,9 +103,9 @@ class Layout:
     """The places of variables in shared and local memory."""
 
     def __init__(
-        self, module: PtxFile, functions: Sequence[PtxFunction], declared: Declarations,
-        globals_: Mapping[str, int],
-    ):  # fmt: skip
+        self, module: PtxFile, functions: Sequence[PtxFunction], globals_: Mapping[str, int]
+    ):
+        self.elements: dict[str, int] = {}
         self.shared: dict[str, int] = {}
         self.local = 0
         self.places: dict[str, str] = {name: str(base) for name, base in globals_.items()}
@@ -116,7 +115,8 @@ class Layout:
         used = [module.variables] + [each.variables for each in functions]
         for variables in used:
             for name, variable in variables.items():
-                align = declared.alignments.get(name.partition("$")[0], 8)
+                align = variable.alignment
+                self.elements[name] = variable.element
                 if variable.space == "shared" and variable.size is None:
                     open_ended.append(name)
                 elif variable.space == "shared" and variable.size is not None:
@@ -204,27 +204,25 @@ def site_of(
     )  # fmt: skip
 
 
-def compile_kernel(
-    module: PtxFile, declared: Declarations, name: str, globals_: Mapping[str, int]
-) -> Program:
+def compile_kernel(module: PtxFile, name: str, globals_: Mapping[str, int]) -> Program:
     """A kernel compiled; ``globals_``: the addresses of the variables of the module."""
     kernel = module.functions[name]
-    functions = _reachable(module, declared, kernel)
-    layout = Layout(module, functions, declared, globals_)
+    functions = _reachable(module, kernel)
+    layout = Layout(module, functions, globals_)
     sites: list[Site] = []
     lines: list[str] = []
     of_line: dict[int, int] = {}
     updates: dict[str, Callable[..., int]] = {}
     for function in functions:
         _Function(
-            function, kernel, layout.places, declared, sites, lines, of_line, updates, module.files
+            function, kernel, layout.places, sites, lines, of_line, updates, module.files
         ).write()
     at = (f"{globals_[each.name]}: f_{spelt(each.name)}" for each in functions[1:] if globals_)
     lines.append(f"FUNCTIONS = {{{', '.join(at)}}}")
     source = "\n".join(lines) + "\n"
     return Program(
         kernel, tuple(sites), source, compile(source, GENERATED, "exec"), of_line, layout.shared,
-        layout.size, layout.local, layout.dynamic, declared.elements, updates,
+        layout.size, layout.local, layout.dynamic, layout.elements, updates,
     )  # fmt: skip
 
 
@@ -233,11 +231,11 @@ class _Function:
 
     def __init__(
         self, function: PtxFunction, kernel: PtxFunction, places: Mapping[str, str],
-        declared: Declarations, sites: list[Site], lines: list[str], of_line: dict[int, int],
+        sites: list[Site], lines: list[str], of_line: dict[int, int],
         updates: dict[str, Callable[..., int]], files: Mapping[int, str],
     ):  # fmt: skip
         self.function, self.is_kernel = function, function is kernel
-        self.declared, self.sites, self.lines, self.of_line = declared, sites, lines, of_line
+        self.sites, self.lines, self.of_line = sites, lines, of_line
         self.files = files
         own = dict(places)
         at = 0
@@ -343,15 +341,7 @@ class _Function:
 
     def _indexed(self, instruction: PtxInstruction, block: PtxBlock) -> Iterator[str]:
         index = self.operands.value(instruction.statement.operands[0], "u32")
-        table = self.declared.tables.get(instruction.statement.operands[-1].partition("$")[0], ())
-        of_label = {
-            label.partition("$")[0]: each.number
-            for each in self.function.blocks
-            for label in each.labels
-        }
-        if not table or any(label not in of_label for label in table):
-            raise NotExecuted("a jump to a table that is not known")
-        numbers = tuple(self._target(of_label[label]) for label in table)
+        numbers = tuple(self._target(number) for number in block.table)
         yield f"if {index} >= {len(numbers)}: raise NotExecuted('a jump beyond its table')"
         yield f"b = {numbers}[{index}]"
         yield "turns += 1"

@@ -17,7 +17,8 @@ from random import Random
 from struct import unpack_from
 
 from fencewright.lowering.ptx.code.statements import element_of
-from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
+from fencewright.lowering.ptx.code.statements import number as integer
+from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter, PtxVariable
 from fencewright.simulator.semantics.floats import from_float
 from fencewright.simulator.semantics.operands import literal
 from fencewright.simulator.semantics.tensors import (
@@ -33,12 +34,6 @@ from fencewright.simulator.semantics.tensors import (
 )
 from fencewright.simulator.semantics.tensors import FORM as TENSOR_FORM
 from fencewright.simulator.threads.compile import Program, compile_kernel
-from fencewright.simulator.threads.declarations import (
-    Declarations,
-    Variable,
-    constant,
-    read_declarations,
-)
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import CODE_WINDOW, Allocation, Memory
 from fencewright.simulator.threads.observer import Observer
@@ -204,6 +199,16 @@ def _size(text: str, what: str) -> Size:
         raise LaunchError(f"{what} is '{text}': it needs at least one in each dimension")
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
+
+
+def constant(text: str) -> int | float | None:
+    """A constant: an integer, or a number with a fraction."""
+    if (found := integer(text)) is not None:
+        return found
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 _NUMBER = re.compile(r"([a-z]\w*)\s*\(([^()]*)\)")
@@ -390,21 +395,15 @@ class Module:
     """A file that kernels are launched from, and the kernels of it that are compiled already."""
 
     ptx: PtxFile
-    declared: Declarations
     programs: dict[object, Program] = field(default_factory=dict[object, Program], compare=False)
 
     def program(self, kernel: str, globals_: Mapping[str, int]) -> Program:
         """A kernel compiled; ``globals_``: the addresses of the variables of the module."""
         key = kernel, tuple(globals_.items())
         if (found := self.programs.get(key)) is None:
-            found = compile_kernel(self.ptx, self.declared, kernel, globals_)
+            found = compile_kernel(self.ptx, kernel, globals_)
             self.programs[key] = found
         return found
-
-
-def read_module(ptx: PtxFile, text: str) -> Module:
-    """A file with its declarations."""
-    return Module(ptx, read_declarations(text))
 
 
 @dataclass(slots=True)
@@ -462,7 +461,7 @@ def settled(module: Module, launch: Launch) -> tuple[PtxFunction, Launch]:
     Raises ``LaunchError`` for a launch that cannot be.
     """
     kernel = kernel_named(module, launch.kernel)
-    most = module.declared.most_threads.get(kernel.name)
+    most = kernel.largest
     block = launch.block or kernel.threads or most
     if block is None:
         raise LaunchError(f"{kernel.name} declares no .reqntid: give the block, as <<<4, 128>>>")
@@ -740,7 +739,7 @@ def number_bytes(parameter: PtxParameter, given: float, number: int) -> bytes:
     return _bytes_of(given, parameter.type)
 
 
-def _initialise(found: Allocation, variable: Variable, globals_: dict[str, int]) -> None:
+def _initialise(found: Allocation, variable: PtxVariable, globals_: dict[str, int]) -> None:
     for at, text in enumerate(variable.values):
         value = literal(text, variable.type)
         if value is not None:
@@ -779,12 +778,10 @@ def execute(
     of_module: dict[str, Allocation] = {}
     for name, declared in module.ptx.variables.items():
         if declared.space in ("global", "const"):
-            element = module.declared.elements.get(name, 4)
-            allocation = memory.allocate(name, declared.size or 8, element, declared.space)
+            allocation = memory.allocate(name, declared.size or 8, declared.element, declared.space)
             globals_[name], of_module[name] = allocation.base, allocation
     for name, allocation in of_module.items():
-        if (variable := module.declared.initial.get(name)) is not None:
-            _initialise(allocation, variable, globals_)
+        _initialise(allocation, module.ptx.variables[name], globals_)
     program = module.program(kernel.name, globals_)
     shared = program.shared_size + launch.shared
     if shared > MOST_SHARED:

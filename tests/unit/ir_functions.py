@@ -1,11 +1,12 @@
 """Random functions in LLVM IR whose results every target has to agree on: no undefined value, no NaN's bits.
 
 A body takes its thread's inputs and numbers that all threads have, and stores what it has computed.
-It is a kernel of AMD GPUs, or a function of the machine that runs the tests.
+It is a kernel of AMD GPUs or of NVIDIA's, or a function of the machine that runs the tests.
 """
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 THREADS = 96
 """A whole wave and a half."""
@@ -252,6 +253,8 @@ class Body:
             self.put(f"getelementptr {type}, ptr{space} {where}, i32 {each}") for each in places
         )
         value = self.pick(pools, type)
+        if type == "float":  # A load of integers may see its bits.
+            value = self.number(type, value)
         self.lines.append(f"  store {type} {value}, ptr{space} {first}, align {width}")
         loaded = self.put(f"load {type}, ptr{space} {second}, align {width}")
         if type == "float":
@@ -356,8 +359,17 @@ class Body:
             self.lines.append(f"  store {type} {value}, ptr{{outside}} {place}, align 8")
 
 
-def module_of(seed: str, count: int) -> tuple[str, str]:
-    """``count`` functions ``f0``, ``f1`` ... as a module of kernels, and of functions of the host."""
+@dataclass(frozen=True)
+class Modules:
+    """The same functions ``f0``, ``f1`` ... three times: kernels of each vendor, and functions of the host."""
+
+    amd: str
+    nvidia: str
+    host: str
+
+
+def modules_of(seed: str, count: int) -> Modules:
+    """``count`` functions, drawn with a seed."""
     chance, calls = random.Random(seed), set[str]()
     bodies: list[str] = []
     for n in range(count):
@@ -372,55 +384,78 @@ def module_of(seed: str, count: int) -> tuple[str, str]:
             f"alwaysinline {{\nentry:\n{text}\n  ret void\n}}\n"
         )
     declarations = "\n".join(sorted(calls))
-    return (
-        _module(bodies, declarations, _KERNEL, "addrspace(1)", "addrspace(5)", "addrspace(3)"),
-        _module(bodies, declarations, _FUNCTION, "", "", ""),
+    return Modules(
+        _module(bodies, declarations, _AMD, "addrspace(1)", "addrspace(5)", "addrspace(3)"),
+        _module(bodies, declarations, _NVIDIA, "addrspace(1)", "", "addrspace(3)"),
+        _module(bodies, declarations, _HOST, "", "", ""),
     )
 
 
-def _module(bodies: Sequence[str], declarations: str, caller: str, *spaces: str) -> str:
+def _module(bodies: Sequence[str], declarations: str, caller: tuple[str, str], *spaces: str) -> str:
     text = "\n".join(bodies)
     for place, space in zip(("{outside}", "{private}", "{lds}"), spaces, strict=True):
         text = text.replace(place, f" {space}" if space else "")
-    callers = [caller.replace("@N", str(n)) for n in range(len(bodies))]
-    return "\n".join([text, *callers, declarations, _MEMORY if not spaces[0] else _OF_KERNELS])
+    function, memory = caller
+    callers = [function.replace("@N", str(n)) for n in range(len(bodies))]
+    return "\n".join([text, *callers, declarations, memory])
 
 
 _ARRAY = f"[{THREADS} x [{SLOTS} x i32]]"
-_OF_KERNELS = f"""
+
+
+def _caller(kind: str, name: str, spaces: tuple[str, str, str], thread: str | None) -> str:
+    """A function that finds its thread's memory, and gives it to a body."""
+    outside, private, lds = (f" {space}" if space else "" for space in spaces)
+    parameters = f"ptr{outside} %in, ptr{outside} %out"
+    if thread is None:
+        parameters += ", i32 %thread"
+    stack = f", {spaces[1]}" if spaces[1] else ""
+    private_suffix, lds_suffix = (
+        f"p{space.strip('adrspce()') or 0}" for space in (spaces[1], spaces[2])
+    )
+    return f"""
+define {kind}void @{name}({parameters}, i32 %a, i64 %b, float %c) {{
+{f"  %thread = call i32 @{thread}()" if thread else ""}
+  %first = mul i32 %thread, {WORDS}
+  %from = getelementptr i64, ptr{outside} %in, i32 %first
+  %to = getelementptr i64, ptr{outside} %out, i32 %first
+  %private = alloca [{SLOTS} x i32], align 16{stack}
+  %lds = getelementptr {_ARRAY}, ptr{lds} @shared, i32 0, i32 %thread
+  call void @llvm.memset.{private_suffix}.i32(ptr{private} align 16 %private, i8 0, i32 {4 * SLOTS}, i1 false)
+  call void @llvm.memset.{lds_suffix}.i32(ptr{lds} align 16 %lds, i8 0, i32 {4 * SLOTS}, i1 false)
+  call void @body@N(ptr{outside} %from, ptr{outside} %to, ptr{private} %private, ptr{lds} %lds, i32 %thread, i32 %a, i64 %b, float %c)
+  ret void
+}}
+"""
+
+
+_AMD = (
+    _caller(
+        "amdgpu_kernel ", "f@N", ("addrspace(1)", "addrspace(5)", "addrspace(3)"),
+        "llvm.amdgcn.workitem.id.x",
+    ).replace("%c) {", '%c) "amdgpu-flat-work-group-size"="1,256" {', 1),
+    f"""
 @shared = internal addrspace(3) global {_ARRAY} poison, align 16
 declare i32 @llvm.amdgcn.workitem.id.x()
 declare void @llvm.memset.p5.i32(ptr addrspace(5), i8, i32, i1)
 declare void @llvm.memset.p3.i32(ptr addrspace(3), i8, i32, i1)
-"""
-_MEMORY = f"""
+""",
+)  # fmt: skip
+_NVIDIA = (
+    _caller(
+        "ptx_kernel ", "f@N", ("addrspace(1)", "", "addrspace(3)"), "llvm.nvvm.read.ptx.sreg.tid.x"
+    ),
+    f"""
+@shared = internal addrspace(3) global {_ARRAY} poison, align 16
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare void @llvm.memset.p0.i32(ptr, i8, i32, i1)
+declare void @llvm.memset.p3.i32(ptr addrspace(3), i8, i32, i1)
+""",
+)
+_HOST = (
+    _caller("", "f@N", ("", "", ""), None),
+    f"""
 @shared = internal global {_ARRAY} zeroinitializer, align 16
 declare void @llvm.memset.p0.i32(ptr, i8, i32, i1)
-"""
-_KERNEL = f"""
-define amdgpu_kernel void @f@N(ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %a, i64 %b, float %c) "amdgpu-flat-work-group-size"="1,256" {{
-  %thread = call i32 @llvm.amdgcn.workitem.id.x()
-  %first = mul i32 %thread, {WORDS}
-  %from = getelementptr i64, ptr addrspace(1) %in, i32 %first
-  %to = getelementptr i64, ptr addrspace(1) %out, i32 %first
-  %private = alloca [{SLOTS} x i32], align 16, addrspace(5)
-  %lds = getelementptr {_ARRAY}, ptr addrspace(3) @shared, i32 0, i32 %thread
-  call void @llvm.memset.p5.i32(ptr addrspace(5) align 16 %private, i8 0, i32 {4 * SLOTS}, i1 false)
-  call void @llvm.memset.p3.i32(ptr addrspace(3) align 16 %lds, i8 0, i32 {4 * SLOTS}, i1 false)
-  call void @body@N(ptr addrspace(1) %from, ptr addrspace(1) %to, ptr addrspace(5) %private, ptr addrspace(3) %lds, i32 %thread, i32 %a, i64 %b, float %c)
-  ret void
-}}
-"""
-_FUNCTION = f"""
-define void @f@N(ptr %in, ptr %out, i32 %thread, i32 %a, i64 %b, float %c) {{
-  %first = mul i32 %thread, {WORDS}
-  %from = getelementptr i64, ptr %in, i32 %first
-  %to = getelementptr i64, ptr %out, i32 %first
-  %private = alloca [{SLOTS} x i32], align 16
-  %lds = getelementptr {_ARRAY}, ptr @shared, i32 0, i32 %thread
-  call void @llvm.memset.p0.i32(ptr align 16 %private, i8 0, i32 {4 * SLOTS}, i1 false)
-  call void @llvm.memset.p0.i32(ptr align 16 %lds, i8 0, i32 {4 * SLOTS}, i1 false)
-  call void @body@N(ptr %from, ptr %to, ptr %private, ptr %lds, i32 %thread, i32 %a, i64 %b, float %c)
-  ret void
-}}
-"""
+""",
+)

@@ -20,7 +20,7 @@ from fencewright.simulator.ptx.model import (
     PtxModel,
 )
 from fencewright.simulator.race.detector import Detector
-from fencewright.simulator.threads.launch import execute, parse_launch, read_module
+from fencewright.simulator.threads.launch import Module, execute, parse_launch
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
 BLOCKS = 4
@@ -225,7 +225,7 @@ def kernel_of(chain: Chain) -> str:
 def races_by_detector(chain: Chain) -> bool:
     """True where the detector finds a race on the data."""
     text = kernel_of(chain)
-    module = read_module(read_ptx(text, "chain.ptx"), text)
+    module = Module(read_ptx(text, "chain.ptx"))
     count = len(module.ptx.functions["k"].parameters)
     detector = Detector()
     arguments = ", ".join(["i32[1]"] * count)

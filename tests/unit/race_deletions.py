@@ -15,7 +15,7 @@ from fencewright.simulator.race.amd.rules import Access, Barrier, Cache, Wait
 from fencewright.simulator.race.amd.verdict import judge_kernel
 from fencewright.simulator.race.schedules import ORDERS
 from fencewright.simulator.race.verdict import Judgement, Verdict, judge
-from fencewright.simulator.threads.launch import parse_launch, read_module
+from fencewright.simulator.threads.launch import Module, parse_launch
 
 
 class Change(Enum):
@@ -99,7 +99,7 @@ def mutants(kernel: str, text: str) -> Iterator[Mutant]:
 
 def noticed(mutant: Mutant, launch: str) -> Noticed:
     """The way in which a mutant is noticed; an execution that ends early is one."""
-    module = read_module(read_ptx(mutant.text, "k.ptx"), mutant.text)
+    module = Module(read_ptx(mutant.text, "k.ptx"))
     return _noticed(judge(module, parse_launch(launch)))
 
 

@@ -14,7 +14,7 @@ from fencewright import gpu
 from fencewright.gpu import GpuError
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.race.waves import launch as waves_launch
-from fencewright.simulator.threads.launch import Module, execute, parse_launch, read_module
+from fencewright.simulator.threads.launch import Module, execute, parse_launch
 from fencewright.tools.dev.campaigns import executed_kernels
 from fencewright.tools.dev.campaigns.executed_kernels import (
     PLAN,
@@ -45,7 +45,7 @@ LAUNCH = "add<<<1, 32>>>(i32[32]=random(7, 100), i32[32], 5)"
 
 
 def module_of(text: str) -> Module:
-    return read_module(read_ptx(text, "k.ptx"), text)
+    return Module(read_ptx(text, "k.ptx"))
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES.glob("*.cu")), ids=lambda each: each.stem)

@@ -17,10 +17,10 @@ from fencewright.simulator.threads.launch import (
     Array,
     Launch,
     LaunchError,
+    Module,
     Size,
     execute,
     parse_launch,
-    read_module,
 )
 from fencewright.simulator.threads.schedule import Schedule
 from fencewright.tools import fence_sim
@@ -76,7 +76,7 @@ class Simulated:
         self.launches += 1
         if self.launches == self.fails_at:
             raise OSError("a launch failed: ILLEGAL_ADDRESS")
-        module = read_module(read_ptx(self.ptx, "k.ptx"), self.ptx)
+        module = Module(read_ptx(self.ptx, "k.ptx"))
         arrays = tuple(Array("b8", len(each.data)) for each in arguments)
         launch = Launch(self.name, grid, block, shared_bytes, arrays, cluster)
         given = {at: bytes(each.data) for at, each in enumerate(arguments)}
@@ -181,7 +181,7 @@ def test_what_is_no_pair_is_refused() -> None:
     _, launch, text = witnesses.exhibit(witnesses.EXHIBITS / "barrier.ptx.in")
 
     def refused(text: str, kernel: str, twin: str) -> str:
-        module = read_module(read_ptx(text, "k.ptx"), text)
+        module = Module(read_ptx(text, "k.ptx"))
         asked = parse_launch(launch.replace("wrong", kernel, 1))
         with pytest.raises(LaunchError) as problem:
             case_of("k", module, asked, module, twin)

@@ -16,7 +16,6 @@ from fencewright.simulator.threads.launch import (
     execute,
     kernel_named,
     parse_launch,
-    read_module,
     settled,
     values,
 )
@@ -30,7 +29,7 @@ def module(body: str = "ret;", before: str = "", parameters: str = "", name: str
         f"{HEAD}.visible .entry {name}({parameters}) {before}\n"
         "{.reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<4>;\n" + body + "\n}\n"
     )
-    return read_module(read_ptx(text, "k.ptx"), text)
+    return Module(read_ptx(text, "k.ptx"))
 
 
 def sources(text: str) -> list[SourceLaunch]:
@@ -123,7 +122,7 @@ def test_a_source_says_what_it_can() -> None:
 
 def test_a_launch_of_a_template_is_one_of_each_of_its_kernels() -> None:
     both = "".join(f".visible .entry _Z1kI{each}EvT_(.param .u32 n) {{ ret; }}\n" for each in "ij")
-    of = read_module(read_ptx(HEAD + both, "k.ptx"), HEAD + both)
+    of = Module(read_ptx(HEAD + both, "k.ptx"), HEAD + both)
     launches = sources("k<int><<<2, 96>>>(12); k<unsigned><<<2, 96>>>(12);")
     found = asked_launches(of, "k", launches)
     assert [each.kernel for each in found] == ["_Z1kIiEvT_", "_Z1kIjEvT_"]

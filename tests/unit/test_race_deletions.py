@@ -20,7 +20,7 @@ from test_race_pairs import ARGUMENTS, PAIRS, filled, kernel
 
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.race.verdict import Judgement, judge
-from fencewright.simulator.threads.launch import kernel_named, parse_launch, read_module
+from fencewright.simulator.threads.launch import Module, kernel_named, parse_launch
 from fencewright.tools import fence_opt
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +79,7 @@ def test_what_goes_is_noticed_unless_nothing_needs_it(tmp_path: Path, count: int
     silent: set[tuple[str, str]] = set()
     kernels = list(right_kernels(tmp_path))[:count]
     for name, text, launch in kernels:
-        module, asked = read_module(read_ptx(text, "k.ptx"), text), parse_launch(launch)
+        module, asked = Module(read_ptx(text, "k.ptx")), parse_launch(launch)
         assert judge(module, asked).judgement is Judgement.NO_RACE, name
         for mutant in mutants(kernel_named(module, asked.kernel).name, text):
             how = noticed(mutant, launch)

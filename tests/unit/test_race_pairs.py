@@ -8,7 +8,7 @@ from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.race.schedules import ORDERS
 from fencewright.simulator.race.verdict import Judgement, Verdict, judge
-from fencewright.simulator.threads.launch import execute, parse_launch, read_module
+from fencewright.simulator.threads.launch import Module, execute, parse_launch
 
 _HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
 _BEGIN = """
@@ -31,9 +31,7 @@ def kernel(body: str) -> str:
 def verdict(body: str, sizes: str = "2, 32") -> Verdict:
     """The verdict on a launch."""
     text = kernel(body)
-    return judge(
-        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<{sizes}>>>{ARGUMENTS}")
-    )
+    return judge(Module(read_ptx(text, "k.ptx")), parse_launch(f"k<<<{sizes}>>>{ARGUMENTS}"))
 
 
 def kinds(body: str, sizes: str = "2, 32") -> set[str]:
@@ -372,9 +370,7 @@ READ: .loc 1 7 9
     ld.global.u32 %r4, [%rd1+4]; ret;"""
     )
     text = kernel(body) + '.file 1 "/src/macro.cuh"\n'
-    found = judge(
-        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<2, 32>>>{ARGUMENTS}")
-    )
+    found = judge(Module(read_ptx(text, "k.ptx")), parse_launch(f"k<<<2, 32>>>{ARGUMENTS}"))
     texts = [each.text for each in found.findings if each.kind == "write-read"]
     assert len(texts) == 1
     assert "at macro.cuh:7 (ld.global.u32)" in texts[0]
@@ -392,9 +388,7 @@ READ: .loc 1 8 9
     ld.global.u32 %r4, [%rd1+4]; ret;"""
     )
     text = kernel(body) + '.file 1 "/src/two.cuh"\n'
-    found = judge(
-        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<2, 32>>>{ARGUMENTS}")
-    )
+    found = judge(Module(read_ptx(text, "k.ptx")), parse_launch(f"k<<<2, 32>>>{ARGUMENTS}"))
     assert [each.kind for each in found.findings] == ["write-read"]
 
 
@@ -402,7 +396,7 @@ def test_the_order_of_execution_is_no_order() -> None:
     """A reader that comes first by luck races as well: both schedules find it."""
     body = _FIRST + "st.global.u32 [%rd1], 42; ret; READ: ld.global.u32 %r4, [%rd1]; ret;"
     text = kernel(body)
-    module = read_module(read_ptx(text, "k.ptx"), text)
+    module = Module(read_ptx(text, "k.ptx"))
     found: list[set[str]] = []
     for schedule in ORDERS:
         detector = Detector()

@@ -8,11 +8,11 @@ from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.race.schedules import MOST_WORK, ORDERS, delays
 from fencewright.simulator.race.verdict import Judgement, judge
 from fencewright.simulator.threads.launch import (
+    Module,
     Run,
     execute,
     kernel_named,
     parse_launch,
-    read_module,
 )
 from fencewright.simulator.threads.schedule import Delay, Schedule
 
@@ -30,7 +30,7 @@ def _run(body: str, sizes: str, schedule: Schedule = ORDERS[0]) -> tuple[Run, De
     text = kernel(body)
     detector = Detector()
     launch = parse_launch(f"k<<<{sizes}>>>(i32[64], i32[64], i32[64])")
-    run = execute(read_module(read_ptx(text, "k.ptx"), text), launch, detector, schedule=schedule)
+    run = execute(Module(read_ptx(text, "k.ptx")), launch, detector, schedule=schedule)
     return run, detector
 
 
@@ -80,7 +80,7 @@ def test_without_strong_operations_two_orders_are_all() -> None:
 def test_writes_of_one_value_under_a_guess_are_not_judged() -> None:
     """Neither a finding, which other sizes may not have, nor a word of "no race"."""
     text = kernel("st.global.u32 [%rd1], 1; ret;")
-    module = read_module(read_ptx(text, "k.ptx"), text)
+    module = Module(read_ptx(text, "k.ptx"))
     found = judge(module, guess(module, kernel_named(module, "k")))
     assert (found.judgement, found.findings) == (Judgement.NOT_JUDGED, ())
     assert found.problem.startswith("a race under guessed sizes")

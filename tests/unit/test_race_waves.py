@@ -26,7 +26,7 @@ from fencewright.simulator.race.verdict import (
 )
 from fencewright.simulator.race.waves import launch as waves_launch
 from fencewright.simulator.race.waves import observer, verdict
-from fencewright.simulator.threads.launch import Launch, Module, parse_launch, read_module
+from fencewright.simulator.threads.launch import Launch, Module, parse_launch
 
 _HEAD = """.version 8.0
 .target sm_90
@@ -51,7 +51,7 @@ mov.u32 %r9, tile;
 
 def _module(body: str) -> Module:
     text = f"{_HEAD}{body}ret;\n}}\n"
-    return read_module(read_ptx(text, "k.ptx"), text)
+    return Module(read_ptx(text, "k.ptx"))
 
 
 def _at(space: str, index: str) -> str:

@@ -13,7 +13,7 @@ from fencewright.simulator.semantics import floats
 from fencewright.simulator.semantics.formulas import update_of
 from fencewright.simulator.semantics.python import function
 from fencewright.simulator.semantics.term import operand
-from fencewright.simulator.threads.launch import execute, parse_launch, read_module, values
+from fencewright.simulator.threads.launch import Module, execute, parse_launch, values
 from fencewright.tools.dev.campaigns.executed_kernels import kernel_of, registers
 
 COMPUTED = Path(__file__).parents[1] / "data" / "memory" / "h200-arithmetic.txt"
@@ -22,7 +22,7 @@ COMPUTED = Path(__file__).parents[1] / "data" / "memory" / "h200-arithmetic.txt"
 def computed(name: str, cases: list[list[int]], operands: list[str], result: str) -> list[int]:
     """The results of an instruction, each by a lane that reads its operands from memory."""
     count, text = len(operands), kernel_of(name, operands, result)
-    module = read_module(read_ptx(text, "k.ptx"), text)
+    module = Module(read_ptx(text, "k.ptx"))
     launch = parse_launch(f"k<<<1, {len(cases)}>>>(u64[{count * len(cases)}], u64[{len(cases)}])")
     given = b"".join(word.to_bytes(8, "little") for case in cases for word in case)
     run = execute(module, launch, given={0: given})

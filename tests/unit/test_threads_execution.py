@@ -9,10 +9,10 @@ from fencewright.lowering.ptx.code.text import PtxError, read_ptx
 from fencewright.simulator.race.schedules import ORDERS
 from fencewright.simulator.threads.launch import (
     LaunchError,
+    Module,
     Run,
     execute,
     parse_launch,
-    read_module,
     values,
 )
 from fencewright.simulator.threads.schedule import IN_ORDER, Schedule
@@ -40,7 +40,7 @@ def run(
     limit: int = 10**6,
 ) -> Run:
     """The execution of a launch of a text."""
-    module = read_module(read_ptx(text, "k.ptx"), text)
+    module = Module(read_ptx(text, "k.ptx"))
     return execute(module, parse_launch(launch), schedule=schedule, limit=limit)
 
 
@@ -241,6 +241,21 @@ END: st.global.u32 [%rd3], %r4; ret;"""
     assert result(kernel(body))[:4] == [5, 6, 7, 7]
 
 
+def test_tables_of_a_name_are_those_of_their_functions() -> None:
+    # LLVM numbers the tables of each function anew, and its labels begin with a dollar.
+    def jumps(first: int) -> str:
+        return kernel(f"""
+   $T0: .branchtargets $A, $B; and.b32 %r3, %r1, 1; brx.idx %r3, $T0;
+$A: mov.u32 %r4, {first}; bra $E;
+$B: mov.u32 %r4, {first + 1};
+$E: st.global.u32 [%rd3], %r4; ret;""")
+
+    other = jumps(7)[jumps(7).index(".visible") :].replace("k(", "other(")
+    text = jumps(5) + other
+    assert result(text)[:2] == [5, 6]
+    assert result(text, "other<<<1, 32>>>(i32[64])")[:2] == [7, 8]
+
+
 def test_structures_are_parameters() -> None:
     body = "ld.param.u32 %r3, [s+8]; st.global.u32 [%rd3], %r3; ret;"
     text = kernel(body, ".param .u64 out, .param .align 8 .b8 s[16]")
@@ -395,7 +410,7 @@ def test_text_of_an_input_is_never_run(statement: str, bad: str) -> None:
     """What is no register and no number is refused, or a name that means nothing to Python."""
     text = kernel(".param .b32 given; " + statement.replace("BAD", bad) + " ret;")
     try:
-        module = read_module(read_ptx(text, "k.ptx"), text)
+        module = Module(read_ptx(text, "k.ptx"))
     except PtxError:
         return
     found = execute(module, parse_launch("k<<<1, 1>>>(i32[64])"))

@@ -34,7 +34,7 @@ from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.exploration import WorkBudget
-from fencewright.simulator.threads.launch import kernel_named, parse_launch, read_module
+from fencewright.simulator.threads.launch import Module, kernel_named, parse_launch
 
 pytest.importorskip("z3")
 
@@ -155,7 +155,7 @@ def test_no_right_kernel_races_and_no_mutant_is_proved_that_lacks_something(
     asked = parse_launch(given)
     own = Launch(asked.block, asked.grid)
     file = read_ptx(text, "k.ptx")
-    module = read_module(file, text)
+    module = Module(file)
     function = file.functions[kernel_named(module, asked.kernel).name]
     assert judge(kernel_of(file, function), own).kind is not VerdictKind.RACE
     for mutant in mutants(function.name, text):

@@ -458,7 +458,7 @@ def _show_witness(arguments: Namespace) -> int:
 def _witness(arguments: Namespace) -> "Case":
     from fencewright.lowering.ptx.code.text import PtxError, read_ptx
     from fencewright.simulator.gpu.witness import case_of
-    from fencewright.simulator.threads.launch import LaunchError, parse_launch, read_module
+    from fencewright.simulator.threads.launch import LaunchError, Module, parse_launch
 
     if arguments.witness is None or arguments.fixed is None or len(arguments.inputs) != 1:
         raise error("--witness takes one PTX file, and --fixed the kernel that is right", NAME)
@@ -467,7 +467,7 @@ def _witness(arguments: Namespace) -> "Case":
 
     def module(path: str) -> "Module":
         text = read_text(path)
-        return read_module(read_ptx(text, name_of(path)), text)
+        return Module(read_ptx(text, name_of(path)))
 
     try:
         own = module(path)

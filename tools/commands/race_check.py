@@ -15,7 +15,7 @@ from fencewright.simulator.launches.sources import SourceLaunch, source_launches
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.race.rules import KINDS
 from fencewright.simulator.race.verdict import Judgement, Verdict, judge
-from fencewright.simulator.threads.launch import LaunchError, parse_launch, read_module
+from fencewright.simulator.threads.launch import LaunchError, Module, parse_launch
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
 from fencewright.tools.diagnostics import (
@@ -154,7 +154,7 @@ def _judged_file(
         if arguments.l2_per_agent:
             raise diagnostics.error("--l2-per-agent is not for PTX", file)
         ptx = ptx_check.read_input(content, file)
-        module = read_module(ptx, ptx.text)
+        module = Module(ptx)
         return _File(
             ptx.target,
             lambda text: (judge(module, each) for each in asked_launches(module, text, sources)),

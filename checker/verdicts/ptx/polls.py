@@ -30,8 +30,12 @@ def with_polls_apart(function: PtxFunction) -> PtxFunction:
         blocks.append(PtxBlock(before, (), (), (head,)))
         for each in graph.predecessors[head]:
             if each not in polls:
-                after = (before if target == head else target for target in blocks[each].successors)
-                blocks[each] = replace(blocks[each], successors=tuple(after))
+                own = blocks[each]
+                after, table = (
+                    tuple(before if target == head else target for target in targets)
+                    for targets in (own.successors, own.table)
+                )
+                blocks[each] = replace(own, successors=after, table=table)
     return replace(function, blocks=tuple(blocks))
 
 

@@ -21,6 +21,7 @@ from fencewright.lowering.code.source_location import (
 from fencewright.lowering.ptx.code.statements import (
     CONTROL,
     Statement,
+    element_of,
     read_statement,
     split_operands,
 )
@@ -65,12 +66,16 @@ class PtxInstruction:
 
 @dataclass(slots=True)
 class PtxBlock:
-    """Instructions without a jump into or out of them, with the blocks that may follow."""
+    """Instructions without a jump into or out of them, with the blocks that may follow.
+
+    ``table``: the blocks of ``brx.idx`` by the index.
+    """
 
     number: int
     labels: tuple[str, ...]
     instructions: tuple[PtxInstruction, ...]
     successors: tuple[int, ...] = ()
+    table: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +103,25 @@ class PtxVariable:
     type: str
     initial: str = ""
 
+    @property
+    def element(self) -> int:
+        """Bytes of an element, 1 at least."""
+        found = element_of(self.type)
+        return 8 if found is None else max(found[1] * found[2] // 8, 1)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The elements of the initial value as they are written."""
+        written = self.initial.replace("{", " ").replace("}", " ").split(",")
+        return tuple(each.strip() for each in written if each.strip())
+
 
 @dataclass(frozen=True, slots=True)
 class PtxFunction:
     """A function with a body; an entry is a kernel. ``registers`` by name: their type.
 
     A register family ``%r<5>`` stands under its prefix. ``threads``: how many a work-group has in
-    each dimension, where ``.reqntid`` says so; ``most_threads``: in all, where ``.maxntid`` does;
+    each dimension, where ``.reqntid`` says so; ``largest``: the same of ``.maxntid``;
     ``cluster``: work-groups of a cluster, where ``.reqnctapercluster`` does.
     """
 
@@ -118,8 +135,13 @@ class PtxFunction:
     line: int
     file: str
     threads: tuple[int, int, int] | None = None
-    most_threads: int | None = None
+    largest: tuple[int, int, int] | None = None
     cluster: tuple[int, int, int] | None = None
+
+    @property
+    def most_threads(self) -> int | None:
+        """Threads of a work-group at most, None where nothing limits them."""
+        return None if self.largest is None else prod(self.largest)
 
     @property
     def instructions(self) -> Iterator[PtxInstruction]:
@@ -551,7 +573,7 @@ class _Reader:
             body.line,
             self.file,
             _threads(body.header, "reqntid"),
-            prod(most) if (most := _threads(body.header, "maxntid")) is not None else None,
+            _threads(body.header, "maxntid"),
             _threads(body.header, "reqnctapercluster"),
         )
         _connect(function, body)
@@ -652,6 +674,8 @@ def _connect(function: PtxFunction, body: _Body) -> None:
                 if label not in of_label:
                     raise function.error(end.line, f"there is no label '{label}' to jump to")
                 following.append(of_label[label])
+            if end.statement.operation == "brx":
+                block.table = tuple(following)
         if _falls_through(end) and block.number < last:
             following.append(block.number + 1)
         block.successors = tuple(dict.fromkeys(following))

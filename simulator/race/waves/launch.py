@@ -116,7 +116,7 @@ def _program(module: Module, kernel: PtxFunction) -> LaneProgram:
     def number(instruction: PtxInstruction) -> SourceLocation:
         return SourceLocation("", number_of[id(instruction)])
 
-    layout = Layout(module.ptx, [kernel], module.declared, {})
+    layout = Layout(module.ptx, [kernel], {})
     found = program_of(module.ptx, kernel, number, (layout.shared, layout.size))
     blocks = (LaneBlock(tuple(map(_of_whole_warps, each.steps)), each.end) for each in found.blocks)
     return replace(found, blocks=tuple(blocks))

@@ -254,7 +254,7 @@ def _cases(opcode: str, pairs: Sequence[Sequence[str]], operands: Sequence[str])
 def opcode_plans() -> Iterator[Plan]:
     """A launch for each opcode that an H200 was asked for, with its PTX."""
     from fencewright.lowering.ptx.code.text import read_ptx
-    from fencewright.simulator.threads.launch import execute, parse_launch, read_module
+    from fencewright.simulator.threads.launch import Module, execute, parse_launch
 
     for line in ARITHMETIC.read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
@@ -267,9 +267,7 @@ def opcode_plans() -> Iterator[Plan]:
         words = [word for case in cases for word in case]
         before = struct.pack(f"<{len(words)}Q", *words)
         launch = f"k<<<1, {count}>>>(u64[{len(words)}], u64[{count}])"
-        run = execute(
-            read_module(read_ptx(text, "k.ptx"), text), parse_launch(launch), given={0: before}
-        )
+        run = execute(Module(read_ptx(text, "k.ptx")), parse_launch(launch), given={0: before})
         output = run.arguments[1]
         assert output is not None
         after = bytes(output.data[: output.size])
@@ -304,7 +302,7 @@ def _executed(module: "Module", text: str, launch: str) -> Plan:
 def execute_all(folder: Path, only: str | None, *, opcodes: bool) -> int:
     """Execute every launch, and write the plan; status 1 where one was not executed to its end."""
     from fencewright.lowering.ptx.code.text import read_ptx
-    from fencewright.simulator.threads.launch import read_module
+    from fencewright.simulator.threads.launch import Module
 
     folder.mkdir(parents=True, exist_ok=True)
     plans: list[Plan] = []
@@ -313,7 +311,7 @@ def execute_all(folder: Path, only: str | None, *, opcodes: bool) -> int:
             continue
         ptx = folder / f"{source.stem}.ptx"
         text = compiled(source, ptx)
-        module = read_module(read_ptx(text, ptx.name), text)
+        module = Module(read_ptx(text, ptx.name))
         for launch in launches_of(source.read_text(encoding="utf-8")):
             plan: Plan = {**_executed(module, text, launch), "file": ptx.name}
             plans.append(plan)
