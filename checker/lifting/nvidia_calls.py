@@ -22,7 +22,7 @@ from fencewright.lowering.ptx.code.text import (
 
 CALL = "call"
 _PARAMETER = "param"
-_NAME = re.compile(r"(?<![\w$%])[%$]?[A-Za-z_$][\w$]*")
+_NAME = re.compile(r"(?<![\w$%.])[%$]?[A-Za-z_$][\w$]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,8 @@ class _Copy:
 
     def statement(self, statement: Statement) -> Statement:
         """A statement with the names of this copy."""
-        operands = tuple(map(self.text, statement.operands))
+        callee = call_of(statement).name if statement.operation == CALL else None
+        operands = tuple(each if each == callee else self.text(each) for each in statement.operands)
         return replace(statement, operands=operands, guard=self.text(statement.guard))
 
 

@@ -17,6 +17,7 @@ from fencewright.checker.verdicts.model import (
     Region,
     Root,
 )
+from fencewright.checker.verdicts.quotients import signed_quotient, unsigned_quotient
 from fencewright.lowering.code.value import (
     Apply,
     Const,
@@ -54,6 +55,8 @@ _FOLDED: Mapping[str, Callable[[int, int], int]] = {
     "eq": lambda a, b: a == b,
     "ult": lambda a, b: a < b,
 }
+_OF_QUOTIENTS = frozenset({"add", "lshr", "trunc"})
+"""Operations by which a quotient by a constant may end."""
 _COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "eq", "umin", "umax", "smin", "smax"})
 _WIDTHS = (8, 16, 32)
 """Widths of parts of a register."""
@@ -88,7 +91,23 @@ class Expressions:
             own = tuple(sorted(own, key=_place_in_sum))
         if (folded := self._folded(operation, own, bits)) is not None:
             return folded
-        return self.table.apply(operation, own, bits)
+        return self._divided(self.table.apply(operation, own, bits))
+
+    def _divided(self, value: Value) -> Value:
+        """A value, as a quotient where it is one by a constant."""
+        if not isinstance(value, Apply) or value.operation not in _OF_QUOTIENTS:
+            return value
+        found, operation = unsigned_quotient(value, is_small), "udiv"
+        if found is None:
+            found, operation = signed_quotient(value), "sdiv"
+        if found is None:
+            return value
+        number, divisor = found
+        if divisor >> number.bits - is_small(number):
+            return self.constant(0, value.bits)  # Of signed numbers no divisor is as large.
+        by = self.constant(divisor, number.bits)
+        operation = "udiv" if is_small(number) else operation
+        return self.resized(self.apply(operation, (number, by), number.bits), value.bits)
 
     def negated(self, value: Value) -> Value:
         """The negation of a truth value."""
@@ -114,7 +133,7 @@ class Expressions:
             extends = isinstance(value, Apply) and value.operation in ("zext", "sext")
             if inner is not None and extends and inner.bits >= bits:
                 return self.resized(inner, bits)
-            return self.table.apply("trunc", (value,), bits)
+            return self._divided(self.table.apply("trunc", (value,), bits))
         if signed and not is_small(value):
             return self.table.apply("sext", (value,), bits)
         return self.table.apply("zext", (value,), bits)

@@ -12,7 +12,13 @@ from typing import Any
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph, graph_of
 from fencewright.lowering.code.source_location import place_text
-from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
+from fencewright.lowering.ptx.code.text import (
+    PtxBlock,
+    PtxFile,
+    PtxFunction,
+    PtxInstruction,
+    PtxParameter,
+)
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.semantics import python
 from fencewright.simulator.threads import lanes
@@ -97,6 +103,11 @@ def _reachable(module: PtxFile, kernel: PtxFunction) -> list[PtxFunction]:
 
 def _align(at: int, to: int) -> int:
     return -(-at // to) * to
+
+
+def room_of(parameter: PtxParameter) -> int:
+    """The bytes that a kernel's parameter has in the space of parameters."""
+    return _align(max(parameter.size or 8, 8), 16)
 
 
 class Layout:
@@ -241,7 +252,7 @@ class _Function:
         at = 0
         for number, each in enumerate(function.parameters):
             own[each.name] = str(at) if self.is_kernel else f"A[{number}]"
-            at += _align(max(each.size or 8, 8), 16)
+            at += room_of(each)
         self.operands = Operands(function, own)
         self.emitter = Emitter(self.operands, self.is_kernel, updates)
         self.rounds = _Rounds(function)

@@ -33,7 +33,7 @@ from fencewright.simulator.semantics.tensors import (
     TensorMap,
 )
 from fencewright.simulator.semantics.tensors import FORM as TENSOR_FORM
-from fencewright.simulator.threads.compile import Program, compile_kernel
+from fencewright.simulator.threads.compile import Program, compile_kernel, room_of
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import CODE_WINDOW, Allocation, Memory
 from fencewright.simulator.threads.observer import Observer
@@ -787,14 +787,14 @@ def execute(
     if shared > MOST_SHARED:
         raise LaunchError(f"{shared} bytes of shared memory: {MOST_SHARED} are the most")
     machine = Machine(
-        program.sites, memory, launch.grid, launch.block, launch.cluster, shared, observer,
-        schedule.is_late,
+        program.sites, memory, launch.grid, launch.block, launch.cluster, shared,
+        sum(map(room_of, kernel.parameters)), observer, schedule.is_late,
     )  # fmt: skip
     _name_shared(program, machine)
     at = 0
     for parameter, (_, value) in zip(kernel.parameters, arguments, strict=True):
         machine.params.data[at : at + len(value)] = value
-        at += -(-max(parameter.size or 8, 8) // 16) * 16
+        at += room_of(parameter)
     entry = program.bind(machine)
     scheduler = Scheduler(machine, entry, dict(program.lines), schedule=schedule, limit=limit)
     outcome = scheduler.run()

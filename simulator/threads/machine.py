@@ -62,6 +62,7 @@ class Machine:
         block: Size,
         cluster: Size,
         shared_size: int,
+        params_size: int,
         observer: Observer | None,
         is_late: bool,
     ):
@@ -81,7 +82,7 @@ class Machine:
         self.threads = [thread for each in self.blocks for thread in each.threads]
         self.local_size = 0
         self.cluster_arrive: Callable[[Thread, int], None] = lambda thread, site: None
-        self.params = Allocation("param", 4096, "param", PARAM_WINDOW << 32)
+        self.params = Allocation("param", params_size, "param", PARAM_WINDOW << 32)
 
     def _blocks(self) -> Iterator[Block]:
         clusters: dict[Size, Cluster] = {}

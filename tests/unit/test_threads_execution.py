@@ -256,6 +256,12 @@ $E: st.global.u32 [%rd3], %r4; ret;""")
     assert result(text, "other<<<1, 32>>>(i32[64])")[:2] == [7, 8]
 
 
+def test_parameters_take_more_than_4096_bytes() -> None:
+    body = "ld.param.u32 %r3, [s+16380]; st.global.u32 [%rd3], %r3; ret;"
+    text = kernel(body, ".param .u64 out, .param .align 8 .b8 s[16384]")
+    assert result(text, "k<<<1, 32>>>(i32[64], u32[4096]=iota)")[0] == 4095
+
+
 def test_structures_are_parameters() -> None:
     body = "ld.param.u32 %r3, [s+8]; st.global.u32 [%rd3], %r3; ret;"
     text = kernel(body, ".param .u64 out, .param .align 8 .b8 s[16]")

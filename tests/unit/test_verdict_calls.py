@@ -102,3 +102,95 @@ def test_a_call_that_nobody_can_follow_is_not_judged(call: str, reason: str) -> 
     found = verdict(more=call)
     assert found.kind is UNJUDGED
     assert any(reason in each.reason for each in found.obstacles)
+
+
+def of_text(text: str) -> Verdict:
+    file = read_ptx(text)
+    return judge(kernel_of(file, file.functions["k"]))
+
+
+@pytest.mark.parametrize(
+    ("index", "kind"), [("%tid.x", FREE), ("%laneid", RACE), ("%ntid.x", RACE)]
+)
+def test_special_registers_of_a_callee_are_those_of_its_thread(
+    index: str, kind: VerdictKind
+) -> None:
+    found = of_text(f""".version 8.6
+.target sm_90
+.address_size 64
+.func put(.param .b64 at)
+{{
+.reg .b64 %rd<4>; .reg .b32 %r<3>;
+ld.param.u64 %rd1, [at];
+mov.u32 %r1, {index};
+mul.wide.u32 %rd2, %r1, 4;
+add.u64 %rd3, %rd1, %rd2;
+mov.u32 %r2, %tid.x;
+st.shared.u32 [%rd3], %r2;
+ret;
+}}
+.visible .entry k() .reqntid 64, 1, 1
+{{
+.reg .b64 %rd<4>; .shared .align 4 .b8 s[4096]; .param .b64 to;
+mov.u64 %rd1, s;
+st.param.b64 [to+0], %rd1;
+call.uni put, (to);
+ret;
+}}
+""")
+    assert found.kind is kind
+
+
+def test_an_assertion_in_a_callee_accesses_nothing() -> None:
+    found = of_text(""".version 8.6
+.target sm_90
+.address_size 64
+.extern .func __assertfail(.param .b64 message);
+.func check(.param .b64 at)
+{
+.reg .b64 %rd<4>; .reg .pred %p<2>; .param .b64 message;
+ld.param.u64 %rd1, [at];
+setp.ne.u64 %p1, %rd1, 0;
+@%p1 bra DONE;
+st.param.b64 [message+0], %rd1;
+call.uni __assertfail, (message);
+trap;
+DONE: ret;
+}
+.visible .entry k(.param .u64 p)
+{
+.reg .b64 %rd<4>; .param .b64 to;
+ld.param.u64 %rd1, [p];
+st.param.b64 [to+0], %rd1;
+call.uni check, (to);
+ret;
+}
+""")
+    assert found.kind is FREE
+
+
+def test_blocks_that_nothing_leads_to_are_no_part_of_a_loop() -> None:
+    found = of_text(""".version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+.reg .b64 %rd<4>; .reg .b32 %r<5>; .reg .pred %p<3>;
+ld.param.u64 %rd1, [p];
+ld.param.u32 %r1, [n];
+mov.u32 %r2, %tid.x;
+mad.lo.u32 %r2, %ctaid.x, %ntid.x, %r2;
+mul.wide.u32 %rd2, %r2, 4;
+add.u64 %rd3, %rd1, %rd2;
+mov.u32 %r3, 0;
+LOOP: setp.ge.u32 %p1, %r3, %r1;
+@%p1 bra DONE;
+st.global.u32 [%rd3], %r3;
+add.u32 %r3, %r3, 1;
+bra LOOP;
+DEAD: add.u32 %r3, %r3, 2;
+bra LOOP;
+DONE: ret;
+}
+""")
+    assert found.kind is FREE

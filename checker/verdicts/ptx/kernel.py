@@ -43,6 +43,7 @@ from fencewright.checker.verdicts.ptx.polls import with_polls_apart
 from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code import effects
 from fencewright.lowering.code.effects import Kind, Proxy
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.value import Apply, Opaque, Param, Result, Value, parts_first
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
@@ -116,7 +117,19 @@ _LEVELS: Mapping[str, Scope] = {
 def kernel_of(file: PtxFile, function: PtxFunction) -> Kernel:
     """The kernel that a function of a file is."""
     whole, uncalled = with_calls(file, function)
-    return _Filler(file, with_polls_apart(whole), uncalled).kernel()
+    return _Filler(file, with_polls_apart(_without_dead_edges(whole)), uncalled).kernel()
+
+
+def _without_dead_edges(function: PtxFunction) -> PtxFunction:
+    """The function whose unreachable blocks, left by compilers, lead nowhere."""
+    reached = graph_of(function.blocks).reachable((0,))
+    return replace(
+        function,
+        blocks=tuple(
+            each if each.number in reached else replace(each, successors=(), table=())
+            for each in function.blocks
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

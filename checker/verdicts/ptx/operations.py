@@ -53,11 +53,14 @@ def _by_sign(unsigned: str, signed: str) -> _Made:
 
 
 def _product(e: Expressions, s: Statement, a: _Arguments) -> Value | None:
-    """``mul``: the low half, or of ``.wide`` all of it."""
+    """``mul``: the low or the high half, or of ``.wide`` all of it."""
     width, signed = s.opcode.width, _is_signed(s)
-    if "wide" in s.opcode.modifiers:
+    if s.opcode.modifiers & {"wide", "hi"}:
         own = [e.resized(e.resized(each, width), 2 * width, signed=signed) for each in a[:2]]
-        return e.apply("mul", own, 2 * width)
+        whole = e.apply("mul", own, 2 * width)
+        if "wide" in s.opcode.modifiers:
+            return whole
+        return e.resized(e.apply("lshr", (whole, e.constant(width, 2 * width)), 2 * width), width)
     if "lo" not in s.opcode.modifiers:
         return None
     return e.apply("mul", [e.resized(each, width) for each in a[:2]], width)
