@@ -33,6 +33,8 @@ _MOST_TURNS = 20_000
 """Turns of its threads that one run may take."""
 _MOST_STEPS = 200_000
 """Turns and accesses that all runs for a function's suspects may take."""
+_MOST_STEPS_OF_ALL = 2_000_000
+"""The same of all its conflicts; the run that exceeds it is the last one."""
 _MOST_RUNS = 24
 """Runs of the first launch; others are executed in both orders alone."""
 _MOST_VALUE = 1 << 16
@@ -128,6 +130,8 @@ class Replayer:
         for launch in dict.fromkeys(self._launches(conflict)):
             if is_suspect and self.steps > _MOST_STEPS:
                 return Replay(False, "the steps for conflicts that may be none are used up")
+            if self.steps > _MOST_STEPS_OF_ALL:
+                return Replay(False, "the steps for this function's conflicts are used up")
             for size in _BYTES:
                 try:
                     problem, is_outside = self._execute(_sized(launch, size), pair, most)
@@ -154,7 +158,8 @@ class Replayer:
             for race in each.detector.races.values():
                 self._note(each, race, launch)
             known = self.races.get(pair)
-            if outcome.problem or (known is not None and known.is_confirmed):
+            is_confirmed = known is not None and known.is_confirmed
+            if outcome.problem or is_confirmed or self.steps > _MOST_STEPS_OF_ALL:
                 return problem_of(each.run), False
         return "", False
 
