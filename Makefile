@@ -19,7 +19,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential demo docs check-docs update-checks check-checks clean campaigns long test-seconds own-code fuzz certify bench sentinel mutants-of-passes fence-strings oracles tritons dist check-dist site check-site
+.PHONY: help venv fmt lint types test lit unit differential demo docs check-docs update-checks check-checks clean campaigns random-campaigns every-test long test-seconds own-code fuzz certify bench sentinel mutants-of-passes fence-strings oracles tritons dist check-dist site check-site
 
 ##@ Every day
 
@@ -113,19 +113,29 @@ clean: ## remove everything that make made
 
 ##@ Campaigns and measurements
 
-campaigns: $(READY) ## run all that `make test` leaves: campaigns and long tests (half an hour)
+campaigns: $(READY) ## run what `make test` leaves: long tests, and campaigns with some random programs (a quarter of an hour)
 	$(SHARED) -m "campaign or long"
 
+random-campaigns: $(READY) ## run the random programs that `make campaigns` leaves (a quarter of an hour)
+	$(SHARED) -m random
+
+# Both run, whatever the first finds.
+every-test: $(READY) ## run all of `make test` and `make campaigns`, collected once
+	failed=0; \
+	$(LIT) || failed=1; \
+	$(SHARED) -m "not random" || failed=1; \
+	exit $$failed
+
 long: $(READY) ## run the cases of long tests that `make test` leaves (or of TESTS=files), and no campaign
-	$(SHARED) -m "long and not campaign" $(TESTS)
+	$(SHARED) -m "long and not campaign and not random" $(TESTS)
 
 test-seconds: $(READY) ## measure what each test takes, for the choice of `make test` (half an hour)
 	$(SIDE_BY_SIDE) --write-seconds $(SECONDS_OF_TESTS) --leave-campaigns
 
-own-code: $(READY) ## compare what the passes make of the GPU kernels and 1,000 random programs with what those ask for (four minutes)
-	$(BIN)/python -m fencewright.tools.dev.campaigns.own_code
+own-code: $(READY) ## compare what the passes make of the GPU kernels and PROGRAMS random programs (1,000: four minutes) with what those ask for
+	$(BIN)/python -m fencewright.tools.dev.campaigns.own_code $(PROGRAMS)
 
-fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (two hours on two cores)
+fuzz: $(READY) random-campaigns own-code ## check the passes on random programs, and write docs/fuzz.md (two hours on two cores)
 	$(BIN)/fence-sim fuzz --jobs $(JOBS) --llvm-ir 1000 --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
 	$(BIN)/fence-sim fuzz --mcpu gfx1250 --programs 20000 --jobs $(JOBS) --results build/fuzz-gfx1250 --failures tests/fuzz/seeds
 	$(BIN)/fence-sim fuzz --async --programs 20000 --jobs $(JOBS) --results build/fuzz --failures tests/fuzz/async --page docs/fuzz-async.md

@@ -29,12 +29,12 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The option of ``make test``."""
-    said = "skip what make campaigns does"
+    said = "skip what make campaigns and make random-campaigns run"
     parser.addoption("--leave-campaigns", action="store_true", help=said)
 
 
-_LEFT = "left to make campaigns"
-_MARKS = ("campaign", "long")
+_LEFT = "left to make campaigns and make random-campaigns"
+_MARKS = ("campaign", "random", "long")
 _left = pytest.StashKey[Counter[str]]()
 
 

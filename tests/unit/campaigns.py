@@ -1,6 +1,7 @@
 """Campaigns: tests of which ``make test`` does a share, and ``make campaigns`` all the others.
 
 For what draws many programs at random, or goes through a matrix of which a share is a sample.
+Of random programs ``make campaigns`` has some and ``make random-campaigns`` the others.
 What breaks a guarantee on purpose is no campaign.
 """
 
@@ -53,6 +54,20 @@ def shares(count: int) -> "list[ParameterSet]":
         pytest.param(each, id=str(each), marks=(pytest.mark.campaign,) if each.number else ())
         for each in every
     ]
+
+
+DRAWN = 5
+"""One of so many shares of random programs is for ``make test`` and ``make campaigns``."""
+
+
+def draws(count: int) -> "list[ParameterSet]":
+    """The shares of random programs: the first for every time, a fifth for campaigns with it."""
+    every = shares(count)
+    soon = -(-count // DRAWN)
+    later = [
+        pytest.param(*each.values, id=each.id, marks=pytest.mark.random) for each in every[soon:]
+    ]
+    return [*every[:soon], *later]
 
 
 def some_of(values: Sequence[ItemT], step: int) -> "list[ParameterSet]":

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import hypothesis
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
@@ -507,7 +507,7 @@ sizes = {
 }
 
 
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", draws(4))
 def test_a_program_does_the_same_on_registers(share: Share) -> None:
     @hypothesis.seed(share.number)
     @settings(max_examples=100 // share.count, deadline=None, database=None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from ir_functions import THREADS, modules_of
 from random_functions import FUNCTIONS, cases_of, compiled, needs_llvm
 
@@ -58,7 +58,7 @@ FAULTS_OF_LLVM_22 = {
 
 
 @needs_llvm
-@pytest.mark.parametrize("share", shares(28))
+@pytest.mark.parametrize("share", draws(28))
 @pytest.mark.parametrize("chip", CHIPS)
 def test_random_functions_compute_what_the_cpu_does(
     chip: str, share: Share, tmp_path: Path

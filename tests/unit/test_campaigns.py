@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from campaigns import Share, first_of, shares, some_of
+from campaigns import DRAWN, Share, draws, first_of, shares, some_of
 
 ROOT = Path(__file__).parents[2]
 TESTS = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path != Path(__file__)]
@@ -47,6 +47,16 @@ def test_the_first_share_is_for_every_time() -> None:
     assert [is_left(each) for each in found] == [False] * 3 + [True] * 4
 
 
+@pytest.mark.parametrize("count", [1, 3, DRAWN, DRAWN + 1, 100])
+def test_a_fifth_of_random_programs_is_for_campaigns(count: int) -> None:
+    found: list[Any] = draws(count)
+    every: list[Any] = shares(count)
+    assert [each.values for each in found] == [each.values for each in every]
+    marks = ["".join(mark.name for mark in each.marks) for each in found]
+    soon = max(1, round(count / DRAWN + 0.4))
+    assert marks == ["", *["campaign"] * (soon - 1), *["random"] * (count - soon)]
+
+
 def test_what_is_left_is_counted(pytestconfig: pytest.Config) -> None:
     (plugin,) = (
         each
@@ -61,7 +71,9 @@ def test_what_is_left_is_counted(pytestconfig: pytest.Config) -> None:
 
     items = [
         SimpleNamespace(nodeid=f"test_x.py::test_y[{n}]", get_closest_marker=marks.get)
-        for n, marks in enumerate(({"campaign": True}, {"parametrize": True}, {"long": True}))
+        for n, marks in enumerate(
+            ({"campaign": True}, {"parametrize": True}, {"random": True}, {"long": True})
+        )
     ]
     kept = [*items]
     for leave in (False, True):
@@ -71,11 +83,11 @@ def test_what_is_left_is_counted(pytestconfig: pytest.Config) -> None:
         config = SimpleNamespace(getoption=option, hook=hook, stash=stash)
         assert (kept, told) == (items, [])
         plugin.pytest_collection_modifyitems(config, kept)
-    assert (kept, told) == ([items[1]], [items[0], items[2]])
+    assert (kept, told) == ([items[1]], [items[0], *items[2:]])
     written: list[str] = []
     reporter = SimpleNamespace(config=config, stats={}, write_line=written.append)
     plugin.pytest_terminal_summary(reporter)
-    assert written[0] == "2 left to make campaigns: test_x.py (2)"
+    assert written[0] == "3 left to make campaigns and make random-campaigns: test_x.py (3)"
 
 
 def test_campaigns_are_named_in_contributing() -> None:
@@ -88,17 +100,24 @@ def test_campaigns_are_named_in_contributing() -> None:
 
 def test_nothing_else_is_left() -> None:
     """What is split by ``campaigns.py`` always has its first share."""
-    assert not [path for path in TESTS if "mark.campaign" in path.read_text()]
+    mark = re.compile(r"mark\.(campaign|random)")
+    assert not [path for path in TESTS if mark.search(path.read_text())]
 
 
-def test_make_runs_both() -> None:
-    targets = ("test", "campaigns", "long")
+def test_make_runs_all_between_its_targets() -> None:
+    targets = ("test", "campaigns", "random-campaigns", "long", "every-test")
     command = ["make", "-C", str(ROOT), "--dry-run", "-o", ".venv/.ready", *targets]
     alone = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     done = subprocess.run(command, env=alone, capture_output=True, text=True, check=True)
     begin = "--forks 2 -p fencewright.tools.dev.pytest_seconds --seconds tests/seconds.tsv"
     assert f"{begin} --leave-campaigns " in done.stdout
     assert f'{begin} -m "campaign or long"\n' in done.stdout
-    assert f'{begin} -m "long and not campaign" \n' in done.stdout
+    assert f"{begin} -m random\n" in done.stdout
+    assert f'{begin} -m "long and not campaign and not random" \n' in done.stdout
+    assert f'{begin} -m "not random" ' in done.stdout
     parts = (ROOT / ".ci" / "run").read_text().split("everything() {")[1].partition("\n}")[0]
-    assert {"timed test", "timed campaigns"} <= {line.strip() for line in parts.splitlines()}
+    assert "timed every-test" in {line.strip() for line in parts.splitlines()}
+    fuzz = subprocess.run(
+        [*command[: -len(targets)], "fuzz"], env=alone, capture_output=True, text=True, check=True
+    )
+    assert f"{begin} -m random\n" in fuzz.stdout

@@ -5,7 +5,7 @@ from contextlib import suppress
 from itertools import product
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from cdna_cases import BY_NAME, TwoAtATime
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
@@ -166,7 +166,7 @@ def _uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
     )
 
 
-@pytest.mark.parametrize("share", shares(20))
+@pytest.mark.parametrize("share", draws(20))
 def test_engine_equals_the_plain_machine(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from xdsl.context import Context
@@ -849,7 +849,7 @@ ARGUMENT_VALUES = st.tuples(
 ).map(list)
 
 
-@pytest.mark.parametrize("share", shares(9))
+@pytest.mark.parametrize("share", draws(9))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
     @settings(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 
 from fencewright.checker.amd.accesses import Mode, Operation
 from fencewright.checker.amd.guarantees import LiftedFunction, describe, lift, pending_bits
@@ -283,7 +283,7 @@ CHOICES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", draws(4))
 def test_the_dataflow_agrees_with_the_plain_definition_on_all_paths(share: Share) -> None:
     chooser = random.Random(7)
     programs = [

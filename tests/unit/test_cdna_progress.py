@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from cdna_cases import BY_NAME
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
@@ -162,7 +162,7 @@ def _glc(instruction: CdnaInstruction) -> CdnaInstruction:
     return instruction
 
 
-@pytest.mark.parametrize("share", shares(10))
+@pytest.mark.parametrize("share", draws(10))
 def test_hangs_are_those_of_the_definition(share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from cdna_cases import BY_NAME
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
@@ -193,7 +193,7 @@ def mirrored(instruction: CdnaInstruction) -> CdnaInstruction:
             return instruction
 
 
-@pytest.mark.parametrize("share", shares(12))
+@pytest.mark.parametrize("share", draws(12))
 def test_outcomes_are_those_of_the_engine(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

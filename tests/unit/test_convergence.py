@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from test_cdna_execution import context
 from xdsl.dialects import cf, func
 from xdsl.ir import Block
@@ -83,7 +83,7 @@ def disagreements(find: Find, seeds: Sequence[int]) -> Iterator[int]:
                 yield seed
 
 
-@pytest.mark.parametrize("share", shares(15))
+@pytest.mark.parametrize("share", draws(15))
 def test_threads_pass_converged_blocks_in_the_same_order(share: Share) -> None:
     assert list(disagreements(converged_blocks, share.of(range(1500)))) == []
 

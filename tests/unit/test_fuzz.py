@@ -19,7 +19,7 @@ import pytest
 import test_minimise_cdna as on_cdna
 import test_minimise_scoped as on_scoped
 from across_agents import across_program
-from campaigns import Share, first_of, shares
+from campaigns import Share, draws, first_of
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
@@ -102,7 +102,7 @@ GFX942, SM_90 = SETTINGS["gfx942"], SETTINGS["sm_90"]
 # Programs
 
 
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", draws(4))
 def test_programs_are_well_formed(share: Share) -> None:
     for seed in share.of(range(400)):
         program = program_of(seed)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from hypothesis import HealthCheck, given, seed, settings
 from test_cdna_execution import (
     ARGUMENT_VALUES,
@@ -179,7 +179,7 @@ def lowered(text: str) -> str:
     return lower(text, CHIP)[0]
 
 
-@pytest.mark.parametrize("share", shares(9))
+@pytest.mark.parametrize("share", draws(9))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
     @settings(

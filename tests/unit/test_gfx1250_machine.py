@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws, shares
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
@@ -149,7 +149,7 @@ def uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
     )
 
 
-@pytest.mark.parametrize("share", shares(12))
+@pytest.mark.parametrize("share", draws(12))
 def test_engine_equals_the_plain_machine(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

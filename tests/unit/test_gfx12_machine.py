@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from test_gfx1250_machine import EXAMPLES, compare, instructions, uses
@@ -90,7 +90,7 @@ def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
 RANDOM = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
 
 
-@pytest.mark.parametrize("share", shares(12))
+@pytest.mark.parametrize("share", draws(12))
 def test_engine_equals_the_plain_machine(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from wait_kernels import kernel_with
@@ -292,7 +292,7 @@ def test_sufficient_on_straight_lines(program: list[Line]) -> None:
     assert Machine(run(straight(program, marked=True))).first_violation() is None
 
 
-@pytest.mark.parametrize("share", shares(5))
+@pytest.mark.parametrize("share", draws(5))
 def test_sufficient_on_graphs(share: Share) -> None:
     @seed(share.number)
     @settings(max_examples=100 // share.count, deadline=None, database=None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from hypothesis import HealthCheck, given, seed, settings
 from lane_kernels import lowered, run
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ def expected(text: str, arguments: list[int]) -> dict[int, int]:
 SLOW: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@pytest.mark.parametrize("share", shares(10))
+@pytest.mark.parametrize("share", draws(10))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
     @settings(max_examples=10, deadline=None, database=None, suppress_health_check=SLOW)

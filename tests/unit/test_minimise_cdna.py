@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import minimise_programs as programs
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from minimise_programs import (
     Random,
     Step,
@@ -654,7 +654,7 @@ def test_loops_without_end_are_not_looked_at() -> None:
     assert loops_of(block_graph(loop_nest(400))) is None
 
 
-@pytest.mark.parametrize("share", shares(10))
+@pytest.mark.parametrize("share", draws(10))
 def test_random_programs_that_store_through_stay_right(share: Share) -> None:
     for seed in share.of(range(SEEDS // 3)):
         threads, target = random_case(seed)
@@ -1029,7 +1029,7 @@ def random_case(seed: int) -> tuple[Threads, Target]:
     return Random(seed, lds=not target.tgsplit, agents=agents).threads(), target
 
 
-@pytest.mark.parametrize("share", shares(5))
+@pytest.mark.parametrize("share", draws(5))
 def test_random_programs_stay_right(share: Share) -> None:
     checked = 0
     for seed in share.of(range(SEEDS)):
@@ -1163,7 +1163,7 @@ def election_problem(seed: int) -> tuple[object, int]:
     return (None if does.incomplete else forbidden(meant, does)), held
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", draws(3))
 def test_random_elections_stay_right(share: Share) -> None:
     found = {seed: election_problem(seed) for seed in share.of(range(SEEDS // 4))}
     assert not [seed for seed, (problem, _) in found.items() if problem]
@@ -1364,7 +1364,7 @@ def ways_with_more(seed: int) -> list[tuple[int, ...]]:
     return [path for path in before if hoisted[path] > before[path] + (len(path) == LONGEST_PATH)]
 
 
-@pytest.mark.parametrize("share", shares(9))
+@pytest.mark.parametrize("share", draws(9))
 def test_no_way_writes_back_more(share: Share) -> None:
     seeds = share.of(range(1_000 if THOROUGH else 200))
     assert not [seed for seed in seeds if ways_with_more(seed)]
@@ -1500,7 +1500,7 @@ def elected_ways(seed: int) -> tuple[bool, list[str]]:
     return text != str(module), wrong
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", draws(3))
 def test_no_way_of_an_election_has_more_or_misses_one(share: Share) -> None:
     found = [elected_ways(seed) for seed in share.of(range(4_000 if THOROUGH else 160))]
     assert not [wrong for _, wrong in found if wrong]

@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 import minimise_programs as programs
 import pytest
 import test_minimise_cdna as kernels_path
-from campaigns import Share, first_of, shares
+from campaigns import Share, draws, first_of
 from llvm_ir_waits import in_assembly
 from xdsl.ir import Operation
 
@@ -152,7 +152,7 @@ def test_random_programs_stay_right(start: int) -> None:
     assert checked >= 10
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", draws(3))
 def test_random_elections_stay_right(share: Share) -> None:
     for seed in share.of(range(kernels_path.SEEDS // 12)):
         threads, target = kernels_path.random_election(seed)

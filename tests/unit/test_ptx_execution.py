@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from test_cdna_execution import (
@@ -229,7 +229,7 @@ SLOW: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large]
 CHIP_NAMES = st.sampled_from([chip.name for chip in CHIPS])
 
 
-@pytest.mark.parametrize("share", shares(10))
+@pytest.mark.parametrize("share", draws(10))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
     @settings(max_examples=10, deadline=None, database=None, suppress_health_check=SLOW)

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from ir_functions import THREADS, modules_of
 from random_functions import FUNCTIONS, cases_of, compiled, needs_llvm
 
@@ -48,7 +48,7 @@ def compared(
 
 
 @needs_llvm
-@pytest.mark.parametrize("share", shares(28))
+@pytest.mark.parametrize("share", draws(28))
 @pytest.mark.parametrize("chip", CHIPS)
 def test_random_functions_compute_what_the_cpu_does(
     chip: str, share: Share, tmp_path: Path

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from amd_race_programs import chain, may_fail, races
-from campaigns import Share, shares
+from campaigns import Share, draws
 
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.simulator.race.amd.detector import Detector, Fault
@@ -24,7 +24,7 @@ hide a write that a later one covers, and a queue that another wave's write-back
 can have read its flag."""
 
 
-@pytest.mark.parametrize("share", shares(_SHARES))
+@pytest.mark.parametrize("share", draws(_SHARES))
 def test_the_machine_fails_where_something_is_found(share: Share) -> None:
     missed: list[str] = []
     alarms: list[int] = []

@@ -1,14 +1,14 @@
 """The detector against the axiomatic PTX model, on random chains of two to four threads."""
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from race_chains import draw, races_by_detector, races_by_model
 
 PROGRAMS = 3_000
 _SHARES = 25
 
 
-@pytest.mark.parametrize("share", shares(_SHARES))
+@pytest.mark.parametrize("share", draws(_SHARES))
 def test_no_race_of_the_model_is_missed(share: Share) -> None:
     missed: list[str] = []
     alarms: list[str] = []

@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, draws
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from processor import slowness
@@ -406,7 +406,7 @@ def one_order_programs(draw: st.DrawFn) -> ScopedProgram:
 ONE = (frozenset({AddressSpace.GLOBAL}), frozenset({AddressSpace.LOCAL}))
 
 
-@pytest.mark.parametrize("share", shares(12))
+@pytest.mark.parametrize("share", draws(12))
 def test_one_order_over_spaces_agrees_with_the_reference(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, database=None, max_examples=200 * EXAMPLES // share.count)
@@ -417,7 +417,7 @@ def test_one_order_over_spaces_agrees_with_the_reference(share: Share) -> None:
     check()
 
 
-@pytest.mark.parametrize("share", shares(12))
+@pytest.mark.parametrize("share", draws(12))
 def test_mutants_agree_with_the_reference(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, database=None, max_examples=500 * EXAMPLES // share.count)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from campaigns import Share, first_of, shares
+from campaigns import Share, draws, first_of
 from race_deletions import mutants
 from test_race_deletions import NEEDLESS, right_kernels
 from verdict_kernels import (
@@ -70,7 +70,7 @@ def disagreement(case: Case, verdict: Verdict, is_of_launch: bool) -> str:
     return ""
 
 
-@pytest.mark.parametrize("share", shares(20))
+@pytest.mark.parametrize("share", draws(20))
 def test_verdicts_of_random_kernels_are_those_of_the_model(share: Share) -> None:
     for seed in share.of(SEEDS):
         case = random_case(seed)

@@ -2,7 +2,7 @@
 
 import pytest
 from amd_verdict_programs import Maker
-from campaigns import Share, shares
+from campaigns import Share, draws
 from test_race_amd_kernels import BEGIN, assembly
 
 from fencewright.checker.check_amd import check
@@ -32,7 +32,7 @@ def judged(seed: int) -> tuple[Verdict, bool, str]:
     return verdict, any(each.is_error for each in executed.findings), body
 
 
-@pytest.mark.parametrize("share", shares(20))
+@pytest.mark.parametrize("share", draws(20))
 def test_what_is_proved_has_no_race(share: Share) -> None:
     kinds: list[tuple[VerdictKind, bool]] = []
     for seed in share.of(range(_KERNELS)):

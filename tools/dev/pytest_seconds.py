@@ -94,7 +94,7 @@ def _by_test(items: Iterable[pytest.Item]) -> Mapping[str, list[pytest.Item]]:
     """The cases of each test, without those that are left to campaigns anyway."""
     tests = defaultdict[str, list[pytest.Item]](list)
     for item in items:
-        if item.get_closest_marker("campaign") is None:
+        if not any(map(item.get_closest_marker, ("campaign", "random"))):
             tests[_test_of(item.nodeid)].append(item)
     return tests
 
