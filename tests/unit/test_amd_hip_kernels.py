@@ -7,7 +7,7 @@ import ctypes
 import json
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from hip_assembly import hip_text
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
+from fencewright.simulator.kernels.lane_kernel import LaneKernel
 from fencewright.simulator.threads.launch import Array, array_bytes, parse_launch
 from fencewright.tools import fence_sim
 from fencewright.tools.dev.campaigns.executed_kernels import COUNTED, SOURCES, launches_of
@@ -43,6 +44,12 @@ def _clang(*options: str) -> None:
 def assembly(chip: str) -> str:
     """The kernels as assembly of a chip."""
     return hip_text(HIP, chip, *_COMMON)
+
+
+@cache
+def kernels(chip: str) -> Mapping[str, LaneKernel]:
+    """The kernels of a chip by name."""
+    return {each.name: each for each in kernels_of_assembly(assembly(chip), "kernels.s")}
 
 
 @cache
@@ -108,8 +115,7 @@ def by_waves(launch: str, chip: str) -> list[bytes]:
     """The arrays after a launch on an AMD chip, executed here."""
     asked, arguments = parse_launch(launch), arguments_of(launch)
     assert asked.block is not None
-    kernels = kernels_of_assembly(assembly(chip), "kernels.s")
-    program = next(each for each in kernels if each.name == asked.kernel).read()
+    program = kernels(chip)[asked.kernel].read()
     given = Launch(asked.grid, asked.block, tuple(arguments), None, asked.shared)
     memory = execute(program, given, allocate(program, given), lambda _: None, needs_results=True)
     found: list[bytes] = []

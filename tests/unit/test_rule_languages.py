@@ -1,19 +1,19 @@
 """The kernels of the rules' pages are CUDA and HIP: compilers take them."""
 
+import re
 import subprocess
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import which
 
 import pytest
-from campaigns import some_of
 
-from fencewright.checker.findings.advice import ADVICE
+from fencewright.checker.findings.advice import ADVICE, Advice, Pair
 
 _CUDA = """#include <cooperative_groups.h>
 #include <cuda/atomic>
 #include <cuda/ptx>
 #include <cuda_pipeline.h>
-extern "C" __global__ void kernel(int *data, int *flag, int *out) {
 """
 _HIP = """#define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
@@ -27,35 +27,59 @@ static __attribute__((device)) inline void __syncthreads() {
 }
 #define threadIdx thread()
 #define blockIdx block()
-extern "C" __global__ void kernel(int *data, int *flag, int *out) {
 """
 _NVCC = ("nvcc", "-std=c++17", "-arch=sm_90a", "-ptx", "-lineinfo")
 _CLANG = (
     "clang-22", "-x", "hip", "--offload-device-only", "-nogpulib", "-nogpuinc",
     "--offload-arch=gfx942", "-O2", "-S",
 )  # fmt: skip
-_LANGUAGES = {"cuda": (_CUDA, _NVCC), "hip": (_HIP, _CLANG)}
+_LANGUAGES = {"cuda": (_CUDA, _NVCC, ".cu"), "hip": (_HIP, _CLANG, ".hip")}
 
+_PAIRS: Mapping[str, Callable[[Advice], Pair | None]] = {
+    "cuda": lambda advice: advice.cuda,
+    "hip": lambda advice: advice.hip,
+}
 BODIES = {
-    f"{rule}-{language}-{kind}": (language, body)
-    for rule, advice in ADVICE.items()
-    for language, pair in (("cuda", advice.cuda), ("hip", advice.hip))
-    if pair is not None
-    for kind, body in (("bad", pair.bad), ("good", pair.good))
+    language: {
+        f"{rule}_{kind}".replace("-", "_"): body
+        for rule, advice in ADVICE.items()
+        if (pair := pair_of(advice)) is not None
+        for kind, body in (("bad", pair.bad), ("good", pair.good))
+    }
+    for language, pair_of in _PAIRS.items()
 }
 
 
-@pytest.mark.parametrize("name", some_of(sorted(BODIES), 4))
-def test_a_compiler_takes_the_kernel(name: str, tmp_path: Path) -> None:
-    language, body = BODIES[name]
-    head, (compiler, *options) = _LANGUAGES[language]
+def _kernel(name: str, body: str) -> str:
+    """A kernel whose errors have its name in place of the file's."""
+    head = f'extern "C" __global__ void {name}(int *data, int *flag, int *out) {{'
+    return f'{head}\n#line 1 "{name}"\n{body}}}\n'
+
+
+def compiled(language: str, bodies: Mapping[str, str], folder: Path) -> tuple[str, str]:
+    """The assembly of kernels in one file, "" where the compiler refuses it, and its errors."""
+    head, (compiler, *options), suffix = _LANGUAGES[language]
     if which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    source = tmp_path / f"kernel.{language}"
-    source.write_text(f"{head}{body}}}\n")
-    if language == "cuda":
-        source = source.rename(source.with_suffix(".cu"))
-    command = (compiler, *options, str(source), "-o", str(tmp_path / "kernel.s"))
+    source, made = folder / f"kernels{suffix}", folder / "kernels.s"
+    source.write_text(head + "".join(_kernel(name, body) for name, body in bodies.items()))
+    command = (compiler, *options, str(source), "-o", str(made))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "kernel" in (tmp_path / "kernel.s").read_text()
+    return (made.read_text() if done.returncode == 0 else ""), done.stderr
+
+
+@pytest.mark.parametrize("language", BODIES)
+def test_a_compiler_takes_the_kernels(language: str, tmp_path: Path) -> None:
+    text, errors = compiled(language, BODIES[language], tmp_path)
+    assert text, errors
+    made = re.findall(r"(?m)^(?:\.visible \.entry )?(\w+)[:(]", text)
+    assert BODIES[language].keys() <= {*made}
+
+
+@pytest.mark.parametrize("language", BODIES)
+def test_a_kernel_that_is_no_code_is_named(language: str, tmp_path: Path) -> None:
+    text, errors = compiled(
+        language, {"right": "  *out = 1;\n", "wrong": "  *out = x;\n"}, tmp_path
+    )
+    assert not text
+    assert "wrong" in errors
