@@ -4,7 +4,7 @@ import os
 from functools import cache
 
 import pytest
-from campaigns import Share, shares, some_of
+from campaigns import Share, first_share, some_of
 from cdna_cases import BY_NAME, CASES, GFX942, Case, EmptyCaches
 
 from fencewright.simulator.cdna.engine import CdnaEngine, SetLine, SetState
@@ -109,7 +109,7 @@ def test_plain_machine_follows_every_reachable_condition(name: str):
         assert (after, event) in found.machine.successors(now)
 
 
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", first_share(4))
 @pytest.mark.parametrize("name", names(CASES))
 def test_plain_machine_follows_outcomes(name: str, share: Share):
     case, engine = BY_NAME[name], explored(name)

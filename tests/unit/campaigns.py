@@ -20,18 +20,22 @@ ItemT = TypeVar("ItemT")
 
 @dataclass(frozen=True)
 class Share:
-    """One of ``count`` equal shares of a campaign, the first of which is number 0."""
+    """``length`` of ``count`` equal shares of a campaign, from ``number`` on; the first is 0."""
 
     number: int
     count: int
+    length: int = 1
+
+    def _has(self, place: int) -> bool:
+        return (place - self.number) % self.count < self.length
 
     def of(self, items: Sequence[ItemT], skipped: int = 0) -> Sequence[ItemT]:
-        """Every ``count``-th of the items.
+        """Every ``count``-th of the items, and as many after each as ``length`` says.
 
         ``skipped`` turns the shares, so that the first ones of many rows do not all have the same
         columns.
         """
-        return items[(self.number + skipped) % self.count :: self.count]
+        return [each for place, each in enumerate(items) if self._has(place - skipped)]
 
     def of_product(self, *columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """Every ``count``-th point of a matrix, and each pair of values of any two columns.
@@ -40,20 +44,29 @@ class Share:
         """
         numbered = (range(len(each)) for each in columns)
         for numbers in product(*numbered):
-            if sum(numbers) % self.count == self.number:
+            if self._has(sum(numbers)):
                 yield tuple(each[n] for each, n in zip(columns, numbers, strict=True))
 
     def __str__(self) -> str:
-        return f"{self.number + 1} of {self.count}"
+        last = f" to {self.number + self.length}" if self.length > 1 else ""
+        return f"{self.number + 1}{last} of {self.count}"
 
 
-def shares(count: int) -> "list[ParameterSet]":
-    """The shares of a campaign, as parameters of a test; all but the first are left to it."""
-    every = [Share(number, count) for number in range(count)]
+def _parameters(every: Iterable[Share]) -> "list[ParameterSet]":
     return [
         pytest.param(each, id=str(each), marks=(pytest.mark.campaign,) if each.number else ())
         for each in every
     ]
+
+
+def shares(count: int) -> "list[ParameterSet]":
+    """The shares of a campaign, as parameters of a test; all but the first are left to it."""
+    return _parameters(Share(number, count) for number in range(count))
+
+
+def first_share(count: int) -> "list[ParameterSet]":
+    """The first share, and all others together: for tests with many parameters beside them."""
+    return _parameters((Share(0, count), Share(1, count, count - 1)))
 
 
 DRAWN = 5

@@ -3,13 +3,14 @@
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from campaigns import DRAWN, Share, draws, first_of, shares, some_of
+from campaigns import DRAWN, Share, draws, first_of, first_share, shares, some_of
 
 ROOT = Path(__file__).parents[2]
 TESTS = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path != Path(__file__)]
@@ -20,11 +21,15 @@ def is_left(parameter: Any) -> bool:
     return [each.name for each in parameter.marks] == ["campaign"]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize("split", [shares, first_share])
+@pytest.mark.parametrize("count", [2, 3, 5])
 @pytest.mark.parametrize("turned", [0, 1, 7])
-def test_shares_are_everything_once(count: int, turned: int) -> None:
+def test_shares_are_everything_once(
+    split: Callable[[int], list[Any]], count: int, turned: int
+) -> None:
     items = [*range(17)]
-    every: list[Any] = [each.values[0] for each in shares(count)]
+    every: list[Any] = [each.values[0] for each in split(count)]
+    assert [*every[0].of(items, turned)] == items[turned % count :: count]
     assert sorted(item for share in every for item in share.of(items, turned)) == items
     points = [point for share in every for point in share.of_product("abc", (1, 2), "xyzvw")]
     assert sorted(points) == sorted(product("abc", (1, 2), "xyzvw"))
@@ -41,6 +46,8 @@ def test_a_share_of_a_matrix_has_each_pair_of_values() -> None:
 
 def test_the_first_share_is_for_every_time() -> None:
     assert [is_left(each) for each in shares(3)] == [False, True, True]
+    assert [is_left(each) for each in first_share(3)] == [False, True]
+    assert [str(each.id) for each in first_share(3)] == ["1 of 3", "2 to 3 of 3"]
     assert [is_left(each) for each in first_of("abcd", 2)] == [False, False, True, True]
     found: list[Any] = some_of("abcdefg", 3)
     assert [each.values[0] for each in found] == [*"adgbcef"]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, first_share
 from gpu_interpreter import Entries, Entry, Interpreter
 from scripts import ScriptedDevice
 
@@ -59,7 +59,7 @@ SMALL = Stress(instances=64, launches=4, block_sizes=(32, 64), strides=(1, 5), s
 # What the kernels compute
 
 
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", first_share(4))
 @pytest.mark.parametrize("path", PATHS, ids=IDS)
 def test_the_kernels_run_every_instance_of_a_test_once(path: Path, share: Share) -> None:
     test = read_litmus(path)
@@ -583,7 +583,7 @@ def test_right_and_weakened_forms_of_every_shape_are_there() -> None:
 
 
 @pytest.mark.skipif(PTXAS is None, reason="needs ptxas")
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", first_share(4))
 @pytest.mark.parametrize("path", PATHS, ids=IDS)
 def test_ptxas_accepts_the_kernels(path: Path, share: Share, tmp_path: Path) -> None:
     test = read_litmus(path)

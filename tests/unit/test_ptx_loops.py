@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, first_share
 
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.atomics import RMW
@@ -249,7 +249,7 @@ LEGAL = [
 @pytest.mark.parametrize("space", ["global", "local", "private"])
 @pytest.mark.parametrize(("target", "version"), TARGETS)
 @pytest.mark.parametrize(("kind", "width"), LEGAL)
-@pytest.mark.parametrize("share", shares(10))
+@pytest.mark.parametrize("share", first_share(10))
 def test_read_modify_write(
     kind: RmwKind, width: int, target: str, version: str, space: str, share: Share
 ):

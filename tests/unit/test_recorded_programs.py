@@ -2,7 +2,7 @@
 
 import pytest
 import recorded_programs as recorded
-from campaigns import Share, shares
+from campaigns import Share, first_share
 from pass_trials import View
 
 REMEDY = "python tests/litmus/recorded_programs.py records what is meant"
@@ -12,7 +12,7 @@ def test_every_program_is_recorded() -> None:
     assert {str(each) for each in recorded.trials()} == recorded.recorded().keys(), REMEDY
 
 
-@pytest.mark.parametrize("share", shares(10))
+@pytest.mark.parametrize("share", first_share(10))
 @pytest.mark.parametrize("view", recorded.VIEWS, ids=lambda view: view.name)
 def test_what_is_left_is_what_was_recorded(view: View, share: Share) -> None:
     before = recorded.recorded()

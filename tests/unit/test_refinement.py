@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 import source_cases
-from campaigns import Share, shares
+from campaigns import Share, first_share
 from cdna_cases import CASES as CDNA_CASES
 from cdna_cases import Case as CdnaCase
 from litmus_modules import programs
@@ -118,7 +118,7 @@ def test_ptx_refines_itself_and_its_mutants(version: Version) -> None:
     assert more > 50
 
 
-@pytest.mark.parametrize("share", shares(10))
+@pytest.mark.parametrize("share", first_share(10))
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_the_battery_refines_itself(mode: Target, share: Share) -> None:
     """Source to source, through a module too; lowered to lowered; lowered to source."""
@@ -168,7 +168,7 @@ def widened(operation: ScopedOperation) -> ScopedOperation:
 
 
 @pytest.mark.parametrize("change", [in_one_order, widened], ids=lambda each: each.__name__)
-@pytest.mark.parametrize("share", shares(10))
+@pytest.mark.parametrize("share", first_share(10))
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_stronger_operations_refine_weaker_ones(mode: Target, change: Change, share: Share) -> None:
     for test in share.of(sample_of(mode), MODES.index(mode)):
@@ -199,7 +199,7 @@ def test_weaker_operations_do_not_refine_stronger_ones(mode: Target) -> None:
     assert more
 
 
-@pytest.mark.parametrize("share", shares(10))
+@pytest.mark.parametrize("share", first_share(10))
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_code_as_lowered_refines_optimised_code(mode: Target, share: Share) -> None:
     for test in share.of(sample_of(mode)[::3], MODES.index(mode)):

@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-MOST = 40.0
+MOST = 26.0
 """CPU seconds that the cases of all tests may take which are not marked."""
 
 LEAST = 0.05
