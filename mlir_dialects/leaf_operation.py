@@ -53,7 +53,12 @@ _MOST_VERIFIED = 1 << 14
 
 
 class QuickOperation(IRDLOperation, ABC):
-    """An operation of which no property has a default: it is made in a third of xDSL's time."""
+    """An operation of which no property has a default: it is made in a third of xDSL's time.
+
+    Its hash, by identity, is a method in Python in xDSL.
+    """
+
+    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     def __post_init__(self) -> None:
         """Nothing to fill in: no property has a default."""
@@ -159,10 +164,12 @@ class OfAlike(Generic[T]):
 
     def __call__(self, op: Operation) -> T:
         properties, attributes = op.properties, op.attributes
-        named = (*properties.values(), *attributes.values())
-        key = (type(op), len(op.results), *properties, None, *attributes, *map(id, named))
+        key = (type(op), len(op.results), *properties, *map(id, properties.values()))
+        if attributes:
+            key = (*key, None, *attributes, *map(id, attributes.values()))
         found = self._known.get(key)
         if found is None:
+            named = (*properties.values(), *attributes.values())
             if len(self._known) >= _MOST_VERIFIED:
                 self._known.clear()
             found = self._known[key] = self._make(op), named

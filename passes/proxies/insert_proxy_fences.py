@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.leaf_operation import walk
 from fencewright.mlir_dialects.scoped import Asynchronous
 from fencewright.passes.analysis.control_flow import is_mlir_function, top_level
 
@@ -61,7 +62,7 @@ def _asynchronous_functions(module: ModuleOp) -> "list[Function]":
 
 
 def _is_asynchronous(function: "Function") -> bool:
-    return any(isinstance(op, Asynchronous) for op in function.walk())
+    return any(issubclass(kind, Asynchronous) for kind in set(map(type, walk(function))))
 
 
 def _insert(function: "Function", fence_reads: bool) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnrealizedConversionCastOp
@@ -16,6 +16,7 @@ from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import ptx, scoped
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks, top_level
 from fencewright.passes.scoped.merge_fences import is_plain, is_silent
 from fencewright.passes.to_ptx.arithmetic import opcode_attr
@@ -51,7 +52,7 @@ _FUNCTIONS = frozenset({"ptx.kernel", "llvm_ir.func"})
 
 
 def _has_fence(body: Region) -> bool:
-    return any(type(op) is ptx.FenceOp for block in body.blocks for op in block.ops)
+    return any(type(op) is ptx.FenceOp for block in body.blocks for op in operations(block))
 
 
 class Done(NamedTuple):
@@ -102,41 +103,63 @@ of."""
 _RELAXED = {"acquire": "relaxed", "release": "relaxed"}
 
 
+class _Line(NamedTuple):
+    """An operation that is not silent, and the ordering done by it if it is a plain fence."""
+
+    op: Operation
+    fence: Done | None
+
+
+_Code: TypeAlias = dict[Block, list[_Line]]
+"""The lines of each block, read once: every block is walked four times."""
+
+
 def _merge(blocks: Sequence[Block]) -> None:
     graph = block_graph(blocks)
-    entry = _solve(graph, blocks[:1], forwards=True)
+    code = {block: _lines_of(block) for block in blocks}
+    entry = _solve(graph, blocks[:1], code, forwards=True)
     for block in blocks:
         done = entry[block]
-        for op in list(block.ops):
-            if _is_done(op, done):
+        left: list[_Line] = []
+        for line in code[block]:
+            if _is_done(line, done):
                 continue
-            if isinstance(op, ptx.StoreOp | ptx.AtomicOp):
-                _loosen(op, releases=done.releases)
-            done = past(op, done, forwards=True)
+            if type(line.op) in _STORING:
+                _loosen(cast(_Access, line.op), releases=done.releases)
+            done = past(line.fence, done, forwards=True)
+            left.append(line)
+        code[block] = left
     ends = [block for block in blocks if not graph.successors[block]]
-    leaving = _solve(graph.backward, ends, forwards=False)
+    leaving = _solve(graph.backward, ends, code, forwards=False)
     for block in blocks:
         done = leaving[block]
-        for op in reversed(list(block.ops)):
-            if _is_done(op, done):
+        for line in reversed(code[block]):
+            if _is_done(line, done):
                 continue
-            if isinstance(op, ptx.LoadOp | ptx.AtomicOp):
-                _loosen(op, acquires=done.acquires)
-            done = past(op, done, forwards=False)
+            if type(line.op) in _LOADING:
+                _loosen(cast(_Access, line.op), acquires=done.acquires)
+            done = past(line.fence, done, forwards=False)
 
 
-def _is_done(op: Operation, done: Done) -> bool:
-    """True if ``op`` was a fence that others cover, and is gone."""
-    fence = _fence(op)
-    if fence is None or not done.covers(fence):
+_Access: TypeAlias = ptx.LoadOp | ptx.StoreOp | ptx.AtomicOp
+_STORING = frozenset({ptx.StoreOp, ptx.AtomicOp})
+_LOADING = frozenset({ptx.LoadOp, ptx.AtomicOp})
+
+
+def _lines_of(block: Block) -> list[_Line]:
+    lines = (_Line(op, _fence(op)) for op in operations(block))
+    return [line for line in lines if line.fence is not None or not _is_silent(line.op)]
+
+
+def _is_done(line: _Line, done: Done) -> bool:
+    """True if the operation was a fence that others cover, and is gone."""
+    if line.fence is None or not done.covers(line.fence):
         return False
-    Rewriter.erase_op(op)
+    Rewriter.erase_op(line.op)
     return True
 
 
-def _loosen(
-    op: ptx.LoadOp | ptx.StoreOp | ptx.AtomicOp, releases: int = _NOTHING, acquires: int = _NOTHING
-) -> None:
+def _loosen(op: _Access, releases: int = _NOTHING, acquires: int = _NOTHING) -> None:
     """Take from an access the ordering that fences do for it at these ranks."""
     loosened = _loosened(op.opcode.data, releases, acquires)
     if loosened != op.opcode.data:
@@ -153,15 +176,14 @@ def _loosened(opcode: str, releases: int, acquires: int) -> str:
     return decoded.renamed(_RELAXED) if done >= _ONE_SIDED[ordered] else opcode
 
 
-def past(op: Operation, done: Done, *, forwards: bool) -> Done:
-    """The ordering done next to the place after ``op`` (``forwards``), or before it.
+def past(fence: Done | None, done: Done, *, forwards: bool) -> Done:
+    """The ordering done next to the place after a line (``forwards``), or before it.
 
     A fence does not release what a later fence acquires, nor acquire what an earlier fence
     releases.
     """
-    fence = _fence(op)
     if fence is None:
-        return done if _is_silent(op) else NOTHING
+        return NOTHING
     both = done.and_then(fence)
     if forwards and fence.acquires > done.acquires:
         return both._replace(releases=fence.releases)
@@ -194,7 +216,9 @@ _SILENT = frozenset(
 )
 
 
-def _solve(graph: Graph[Block], first: Iterable[Block], *, forwards: bool) -> dict[Block, Done]:
+def _solve(
+    graph: Graph[Block], first: Iterable[Block], code: _Code, *, forwards: bool
+) -> dict[Block, Done]:
     """The fences done on entry to each block in the direction of ``graph``, the greatest fixpoint.
 
     Greatest, so that loops count: in one without a memory operation all stays done. Nothing is done
@@ -202,13 +226,9 @@ def _solve(graph: Graph[Block], first: Iterable[Block], *, forwards: bool) -> di
     """
 
     def carry(block: Block, done: Done) -> Done:
-        return _through(block, done, forwards)
+        for line in code[block] if forwards else reversed(code[block]):
+            done = past(line.fence, done, forwards=forwards)
+        return done
 
     start = dict.fromkeys(graph.nodes, _ALL) | dict.fromkeys(first, NOTHING)
     return solve(graph, start, carry, Done.join)
-
-
-def _through(block: Block, done: Done, forwards: bool) -> Done:
-    for op in block.ops if forwards else reversed(list(block.ops)):
-        done = past(op, done, forwards=forwards)
-    return done

@@ -155,6 +155,26 @@ def test_attributes_that_are_remembered_are_kept() -> None:
     assert any(alignment in named for named in leaf_operation._verified.values())  # pyright: ignore[reportPrivateUsage]
 
 
+def test_a_fact_is_of_operations_that_are_alike() -> None:
+    made: list[Operation] = []
+
+    def count(op: Operation) -> int:
+        made.append(op)
+        return len(made)
+
+    fact = leaf_operation.OfAlike(count)
+    one, same, marked = (scoped.FenceOp.create() for _ in range(3))
+    marked.attributes["volatile"] = UnitAttr()
+    with_property = scoped.FenceOp.create(properties={"volatile": UnitAttr()})
+    assert [fact(each) for each in (one, same, marked, with_property, one)] == [1, 1, 2, 3, 1]
+
+
+def test_an_operation_equals_itself_alone_without_python() -> None:
+    one, same = (scoped.FenceOp.create(properties=RELAXED) for _ in range(2))
+    assert len({one, same, one}) == 2
+    assert type(one).__hash__ is object.__hash__
+
+
 def test_operations_are_appended_as_xdsl_does() -> None:
     ours, theirs = Block(), Block()
     for _ in range(3):

@@ -290,9 +290,8 @@ Break = Callable[[pytest.MonkeyPatch], None]
 def memory_is_nothing(patch: pytest.MonkeyPatch) -> None:
     """A PTX fence does the work of another beyond a memory operation."""
 
-    def past(op: Operation, done: Done, *, forwards: bool) -> Done:
-        does = merge_ptx_fences._fence(op)  # pyright: ignore[reportPrivateUsage]
-        return done if does is None else done.and_then(does)
+    def past(fence: Done | None, done: Done, *, forwards: bool) -> Done:
+        return done if fence is None else done.and_then(fence)
 
     patch.setattr(merge_ptx_fences, "past", past)
 

@@ -50,7 +50,7 @@ class SplitScoreboard:
     __slots__ = ("counters",)
 
     def __init__(self, limits: Mapping[Counter, int]):
-        self.counters = {
+        self.counters: dict[str, CounterState] = {
             counter: CounterState(limit)
             for counter, limit in limits.items()
             if counter in _SPLIT_KINDS

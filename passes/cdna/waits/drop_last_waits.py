@@ -1,15 +1,22 @@
 """The pass ``drop-last-waits``: no wait after which a wave does nothing that it could order."""
 
-from collections.abc import Iterator
+from collections import defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import PHASES, WaitOp
-from fencewright.mlir_dialects.leaf_operation import operations
-from fencewright.passes.analysis.caches import COPIES, VMCNT, CacheCode, Meaning, waits_of
+from fencewright.passes.analysis.caches import (
+    COPIES,
+    VMCNT,
+    CacheCode,
+    CacheSteps,
+    Meaning,
+    waits_of,
+)
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 
 _ORDER = (PHASES[Phase.WAIT], PHASES[Phase.RELEASE])
@@ -36,26 +43,50 @@ class DropLastWaitsPass(CachePass):
 
 def last_waits(code: CacheCode) -> list[Operation]:
     """The ordering waits that order nothing with the operations after them."""
-    waits = {block: set(_ordering_waits(block)) for block in code.blocks}
-    if not any(waits.values()):
+    steps = code.steps
+    ends = {block: _end_of(block, steps[block]) for block in code.blocks}
+    waits = {block for block, end in ends.items() if any(map(_is_ordering, end.ops))}
+    if not waits:
         return []
     followed, writing = _followed(code), _writing_back(code)
     found: list[Operation] = []
-    for block in code.blocks:
-        if not waits[block] or block in followed:
-            continue
+    for block in filter(waits.difference(followed).__contains__, code.blocks):
+        acting, ops = ends[block]
         written = writing.get(block, False)
-        alone: list[Operation] = []
-        meanings = _meanings(code, block)
-        for op in operations(block):
-            if not written and type(op) is WaitOp and op in waits[block]:
-                alone.append(op)
-            for meaning in meanings.get(op, ()):
-                if acts(meaning):
-                    alone.clear()
+        for step in steps[block][:acting]:
+            written = _is_writing_back(step.meaning, written)
+        meanings = defaultdict[Operation, list[Meaning]](list)
+        for step in steps[block][acting:]:
+            meanings[step.op].append(step.meaning)
+        for op in ops:
+            if not written and _is_ordering(op):
+                found.append(op)
+            for meaning in meanings[op]:
                 written = _is_writing_back(meaning, written)
-        found += alone
     return found
+
+
+class _End(NamedTuple):
+    """The part of a block after the last operation that acts.
+
+    ``acting``: the number of steps before it; ``ops``: its operations, in order.
+    """
+
+    acting: int
+    ops: list[Operation]
+
+
+def _end_of(block: Block, steps: CacheSteps) -> _End:
+    acting = len(steps)
+    while acting and not acts(steps[acting - 1].meaning):
+        acting -= 1
+    last = steps[acting - 1].op if acting else None
+    ops: list[Operation] = []
+    op = block.last_op
+    while op is not last and op is not None:
+        ops.append(op)
+        op = op.prev_op
+    return _End(acting, ops[::-1])
 
 
 def acts(meaning: Meaning) -> bool:
@@ -68,17 +99,8 @@ _WAITS = Meaning._fields.index("waits")
 """The field before the last, which is ``is_barrier``."""
 
 
-def _ordering_waits(block: Block) -> Iterator[WaitOp]:
-    for op in operations(block):
-        if type(op) is WaitOp and op.phase in _ORDER and not waits_of(op) & COPIES:
-            yield op
-
-
-def _meanings(code: CacheCode, block: Block) -> dict[Operation, list[Meaning]]:
-    found: dict[Operation, list[Meaning]] = {}
-    for step in code.steps[block]:
-        found.setdefault(step.op, []).append(step.meaning)
-    return found
+def _is_ordering(op: Operation) -> bool:
+    return type(op) is WaitOp and op.phase in _ORDER and not waits_of(op) & COPIES
 
 
 def _followed(code: CacheCode) -> set[Block]:

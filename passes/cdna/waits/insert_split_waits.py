@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import Counter
-from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterState, Token
+from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, Token
 from fencewright.lowering.cdna.counters.split_scoreboard import SplitScoreboard, split_events_of
 from fencewright.lowering.cdna.instructions import INSTRUCTIONS
 from fencewright.lowering.sequence import WaitCounts
@@ -71,10 +71,11 @@ def split_steps_of(block: Block) -> CounterSteps:
 
 
 class SplitDecision(NamedTuple):
-    """The wait at ``op``: before it, or if it is a wait, the counts that remain."""
+    """The wait at ``op``: before it, or if it is a wait, the counts that remain of ``had``."""
 
     op: Operation
     counts: WaitCounts
+    had: WaitCounts | None = None
 
 
 def insert_split_waits(kernel: KernelOp) -> None:
@@ -96,7 +97,7 @@ def decide(steps: CounterSteps, board: SplitScoreboard) -> list[SplitDecision]:
         if step.counts is not None:
             counts = _still_needed(step.counts, board)
             _wait(board, counts)
-            decisions.append(SplitDecision(step.op, counts))
+            decisions.append(SplitDecision(step.op, counts, step.counts))
             continue
         if counts := _need(step, board):
             _wait(board, counts)
@@ -107,7 +108,7 @@ def decide(steps: CounterSteps, board: SplitScoreboard) -> list[SplitDecision]:
 
 def _still_needed(counts: WaitCounts, board: SplitScoreboard) -> WaitCounts:
     """Without the counters on which nothing is outstanding; those of no board stay (xcnt)."""
-    states = dict[str, CounterState](board.states())
+    states = board.counters
     given = counts.given
     left = [
         name for name, n in given.items() if name not in states or not states[name].satisfied(n)
@@ -150,14 +151,14 @@ def _crowd(results: Iterable[SSAValue], board: SplitScoreboard) -> Iterable[SSAV
 
 
 def _wait(board: SplitScoreboard, counts: WaitCounts) -> None:
-    given = counts.given
-    for name, state in board.states():
-        if name in given:
-            state.wait(given[name])
+    states = board.counters
+    for name, count in counts.given.items():
+        if name in states:
+            states[name].wait(count)
 
 
 def _carry_out(decision: SplitDecision) -> None:
-    op, counts = decision
+    op, counts, had = decision
     block, previous = op.parent, op.prev_op
     assert block is not None
     if not isinstance(op, WaitOp):
@@ -174,7 +175,7 @@ def _carry_out(decision: SplitDecision) -> None:
             if name in op.properties:
                 previous.properties.setdefault(name, op.properties[name])
         Rewriter.erase_op(op)
-    else:
+    elif counts is not had:
         _set(op, counts)
 
 
