@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import inputs
@@ -10,18 +10,18 @@ from harness import Result, process_seconds
 
 from fencewright.tools.llvm_tools import find_llvm_tool
 
-_SIZES = (100, 1_000, 10_000, 100_000)
 _PER_FUNCTION = 10
 _LLC_LIMIT = 10_000
 """The most operations in one function that llc -O2 is given: its time grows with the square."""
-_CASES = (
-    *(("gfx942", size, own) for size in _SIZES for own in (_PER_FUNCTION, size)),
-    ("gfx1250", 10_000, _PER_FUNCTION),
-    ("gfx1250", 100_000, _PER_FUNCTION),
-    ("sm_90", 10_000, _PER_FUNCTION),
-    ("sm_90", 100_000, _PER_FUNCTION),
+_SHAPES = tuple(
+    (size, own) for size in (100, 1_000, 10_000, 100_000) for own in (_PER_FUNCTION, size)
 )
-"""Chips, operations, and operations in a function."""
+"""Operations, and operations in a function."""
+
+
+def _chips(operations: int, per_function: int) -> Sequence[str]:
+    is_large = operations >= 10_000 and per_function < operations
+    return ("gfx942", "gfx1250", "sm_90") if is_large else ("gfx942",)
 
 
 def _fence_opt(source: Path, *arguments: str) -> Sequence[str]:
@@ -32,33 +32,35 @@ def _llc(llc: str, source: Path, chip: str, level: str) -> Sequence[str]:
     return [llc, level, f"-mcpu={chip}", "-o", "-", str(source)]
 
 
-def _row(folder: Path, chip: str, operations: int, per_function: int) -> tuple[str, ...]:
+def _rows(folder: Path, operations: int, per_function: int) -> Iterator[tuple[str, ...]]:
+    """A row for each chip; what is parsed and printed is the same for all of them."""
     mlir, llvm = folder / "input.mlir", folder / "input.ll"
     mlir.write_text(inputs.mlir(operations, per_function))
     llvm.write_text(inputs.llvm_ir(operations, per_function))
-    runs = 3 if operations <= 10_000 else 1
-    ours = process_seconds(_fence_opt(mlir, "--mcpu", chip, "-t", "asm"), runs)
-    printed = process_seconds(_fence_opt(mlir), runs)
+    runs = 3 if operations < 10_000 else 1
     one_function = per_function >= operations
-    peers = ["not measured", "not measured"]
-    if chip.startswith("sm_"):
-        peers = ["", ""]  # Its text is LLVM IR for AMD.
-    elif llc := find_llvm_tool("llc"):
-        skip = one_function and operations > _LLC_LIMIT
-        peers = [
-            f"{process_seconds(_llc(llc, llvm, chip, level), runs):.2f} s"
-            if not (skip and level == "-O2")
-            else "not run: it grows with the square"
-            for level in ("-O2", "-O0")
-        ]
     shape = "one function" if one_function else f"{operations // per_function:,} functions"
-    return chip, f"{operations:,}", shape, f"{ours:.2f} s", *peers, f"{printed:.2f} s"
+    printed = process_seconds(_fence_opt(mlir), runs)
+    for chip in _chips(operations, per_function):
+        ours = process_seconds(_fence_opt(mlir, "--mcpu", chip, "-t", "asm"), runs)
+        peers = ["not measured", "not measured"]
+        if chip.startswith("sm_"):
+            peers = ["", ""]  # Its text is LLVM IR for AMD.
+        elif llc := find_llvm_tool("llc"):
+            skip = one_function and operations > _LLC_LIMIT
+            peers = [
+                f"{process_seconds(_llc(llc, llvm, chip, level), runs):.2f} s"
+                if not (skip and level == "-O2")
+                else "not run: it grows with the square"
+                for level in ("-O2", "-O0")
+            ]
+        yield chip, f"{operations:,}", shape, f"{ours:.2f} s", *peers, f"{printed:.2f} s"
 
 
 def results() -> list[Result]:
     """CPU seconds at each size, in functions of ten operations and in one function."""
     with tempfile.TemporaryDirectory() as name:
-        rows = [_row(Path(name), *case) for case in _CASES]
+        rows = [row for shape in _SHAPES for row in _rows(Path(name), *shape)]
     return [
         Result(
             "fence-opt beside llc",

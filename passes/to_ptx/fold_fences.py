@@ -17,7 +17,7 @@ from fencewright.lowering.targets import target_of
 from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, OrderingAttr
-from fencewright.mlir_dialects.leaf_operation import operations
+from fencewright.mlir_dialects.leaf_operation import operations, walk
 from fencewright.passes.analysis.control_flow import reachable_blocks
 from fencewright.passes.kernels.accept import is_used, sequence_of
 from fencewright.passes.scoped.merge_fences import (
@@ -65,7 +65,7 @@ class FoldFencesPass(ModulePass):
     ptx_version: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
+        for each in [each for each in walk(op) if each.regions]:
             for region in each.regions:
                 if any(map(_is_one_sided, _fences(region))):
                     self._fold(region)
