@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from copy import copy
 from itertools import product
 
 import pytest
@@ -33,7 +34,7 @@ from fencewright.simulator.cdna.progress import event_process, is_straight
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import LineTopology, MachineEvent, State
 from fencewright.simulator.cdna.trace import find_execution
-from fencewright.simulator.cdna.wave import CompiledProgram, StepKind, WaveRules
+from fencewright.simulator.cdna.wave import CompiledProgram, Op, StepKind, WaveRules
 from fencewright.simulator.core.exploration import LimitReached, explore, stuck_components
 from fencewright.simulator.core.program import (
     Arithmetic,
@@ -278,6 +279,47 @@ def test_reduction_that_goes_too_far_is_caught(broken: type[CdnaEngine], name: s
     assert plain.outcomes != explore(broken(case.test.program, case.configuration)).outcomes
 
 
+class Unread(SetLine):
+    """Keeps the last version alone of a line that a wave reads."""
+
+    def __init__(self, topology: LineTopology):
+        unread = copy(topology)
+        unread.read_l2s = [False] * len(topology.l2s)
+        super().__init__(unread)
+
+
+class Alone(SetLine):
+    """Writes back at once, as if no other L2 had the line."""
+
+    def __init__(self, topology: LineTopology):
+        super().__init__(topology)
+        self.alone = True
+
+
+class Idle(SetLine):
+    """Lets every marker leave its queue at once."""
+
+    def is_idle(self, l2: Versions, op: Op) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        (Unread, "mp-system-gfx90a-without-l2-invalidate"),
+        (Alone, "mp-agent-without-write-back"),
+        (Idle, "mp-agent"),
+    ],
+)
+def test_a_line_that_keeps_too_little_is_caught(broken: type[SetLine], name: str) -> None:
+    case = BY_NAME[name]
+    plain = explore(CdnaMachine(case.test.program, case.configuration))
+    engines = [
+        CdnaEngine(case.test.program, case.configuration, rules) for rules in (SetLine, broken)
+    ]
+    assert [explore(each).outcomes == plain.outcomes for each in engines] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("name", "most"),
     [
@@ -376,6 +418,20 @@ def test_a_wrong_version_kept_shows(broken: type[SetLine]) -> None:
     ]
     assert kept[0] == joint(((versions, 0b111, False), [0b111]))
     assert kept[1] != kept[0]
+
+
+class OneOfTwo(SetLine):
+    """Makes neighbours of one value one, though an L2 has the older alone and an L1 the newer."""
+
+    def are_apart(self, newer: int, may: int, below: list[int]) -> bool:
+        return False
+
+
+def test_neighbours_made_one_that_were_apart_show() -> None:
+    topology = LineTopology(CompiledProgram(SEES_ZERO_AGAIN, CdnaConfiguration()), 0)
+    state: tuple[Versions, list[int]] = ((0, 0, 1), 0b101, False), [0b010]
+    kept = [joint(rules(topology).reduced(0, *state)) for rules in (SetLine, OneOfTwo)]
+    assert [each == joint(state) for each in kept] == [True, False]
 
 
 SEES_ZERO_AGAIN: CdnaProgram = Program(
