@@ -3,6 +3,7 @@
 import os
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
-from fencewright.simulator.cdna.engine import CdnaEngine, SetLine, Versions, bits_of
+from fencewright.simulator.cdna.engine import CdnaEngine, SetLine, SetState, Versions, bits_of
 from fencewright.simulator.cdna.instructions import (
     Atomic,
     CacheInstruction,
@@ -279,6 +280,29 @@ def test_reduction_that_goes_too_far_is_caught(broken: type[CdnaEngine], name: s
     assert plain.outcomes != explore(broken(case.test.program, case.configuration)).outcomes
 
 
+class ForgetsScalarLoads(CdnaEngine):
+    """Invalidates a scalar cache early, though a load in flight may find a line there."""
+
+    def is_early(self, state: State, wave: int, future: list[int]) -> bool:
+        op = self.position(state, wave).op
+        is_scalar = op.code is StepKind.CACHE and op.effect.scalar
+        return super().is_early(state, wave, future) or is_scalar
+
+
+def test_a_scalar_invalidate_that_comes_early_is_caught() -> None:
+    case = BY_NAME["scalar-load-after-invalidate"]
+    producer, consumer = case.test.program.threads
+    *before, invalidate, load = consumer.instructions
+    late = replace(consumer, instructions=(*before, load, invalidate))
+    program = replace(case.test.program, threads=(producer, late))
+    plain, engine, broken = (
+        explore(machine(program, case.configuration)).outcomes
+        for machine in (CdnaMachine, CdnaEngine, ForgetsScalarLoads)
+    )
+    assert plain == engine
+    assert plain != broken
+
+
 class Unread(SetLine):
     """Keeps the last version alone of a line that a wave reads."""
 
@@ -432,6 +456,51 @@ def test_neighbours_made_one_that_were_apart_show() -> None:
     state: tuple[Versions, list[int]] = ((0, 0, 1), 0b101, False), [0b010]
     kept = [joint(rules(topology).reduced(0, *state)) for rules in (SetLine, OneOfTwo)]
     assert [each == joint(state) for each in kept] == [True, False]
+
+
+class KeepsOlderInL2(SetLine):
+    """Takes for possible that an L2 holds an older version than an L1 above it has shown."""
+
+    def hits(self, state: SetState, l1: int) -> list[tuple[SetState, int | None]]:
+        return [
+            ((after[0], state[1], *after[2:]), value) for after, value in super().hits(state, l1)
+        ]
+
+
+class KeepsNewerBelow(SetLine):
+    """Takes for possible that an L1 holds a newer version than its L2 has shown."""
+
+    def read_from(self, state: SetState, l2: int, chosen: int) -> SetState:
+        return state
+
+
+_PAST_L1 = VectorLoad("r0", "x", ("sc1",))
+_HIT = VectorLoad("r1", "x")
+READS: dict[type[SetLine], tuple[CdnaInstruction, ...]] = {
+    KeepsOlderInL2: (_HIT, Wait(0), _PAST_L1),
+    KeepsNewerBelow: (_PAST_L1, Wait(0), _HIT),
+}
+"""A read of the L1 and one of the L2 that contradict each other where the rule is broken."""
+
+
+def written_twice(reads: tuple[CdnaInstruction, ...]) -> tuple[CdnaProgram, CdnaConfiguration]:
+    """The ``reads`` of an agent that has seen that another one has written twice."""
+    system = ("sc0", "sc1")
+    stores = (VectorStore("x", 1, system), VectorStore("x", 2, system))
+    writer: CdnaThread = Thread(Placement(0), (*stores, Wait(0), VectorStore("y", 1, system)))
+    reads = (VectorLoad("f", "y", system), Wait(0), *reads)
+    threads = writer, Thread(Placement(1, agent=1), reads)
+    program = Program((Location("x"), Location("y")), threads)
+    return program, CdnaConfiguration("gfx942", l2_per_agent=L2PerAgent.ONE)
+
+
+@pytest.mark.parametrize("broken", READS)
+def test_a_read_that_contradicts_another_is_caught(broken: type[SetLine]) -> None:
+    example = written_twice(READS[broken])
+    right, wrong = (explore(CdnaEngine(*example, rules)).outcomes for rules in (SetLine, broken))
+    impossible = wrong.states - right.states
+    assert impossible
+    assert impossible.isdisjoint(explore(CdnaMachine(*example)).outcomes.states)
 
 
 SEES_ZERO_AGAIN: CdnaProgram = Program(
