@@ -130,8 +130,7 @@ class SetLine:
             l1s = replaced(l1s, l1, OWN if updates else 0)
         queues = replaced(queues, at, (*queues[at], entry))
         missed = self.tidied((memory, l2s, l1s, queues, scalars, pending))
-        result.append((missed, None))
-        return result
+        return [*result, *((each, None) for each in missed)]
 
     def hits(self, state: SetState, l1: int) -> list[tuple[SetState, int | None]]:
         """A load finds a version in its L1: the L2 holds none that is older."""
@@ -147,17 +146,16 @@ class SetLine:
             newer = replaced(l2s, l2, (versions, may >> i << i, dirty))
             held = replaced(l1s, l1, 1 << i)
             after = self.tidied((memory, newer, held, queues, scalars, pending))
-            result.append((after, versions[i]))
+            result += [(each, versions[i]) for each in after]
         return result
 
     def is_store(self, entry: Entry) -> bool:
         """True if a queued operation is a store."""
         return self.topology.by_number[entry & ID_MASK].code is StepKind.STORE
 
-    def maintain(self, state: SetState, op: Op) -> SetState:
+    def maintain(self, state: SetState, op: Op) -> list[SetState]:
         """A cache instruction as it is issued, as far as this line goes."""
-        (after,) = self.entered(state, op)
-        return after
+        return self.entered(state, op)
 
     def entered(self, state: SetState, op: Op) -> list[SetState]:
         """A cache instruction is handled by the L1, and enters its queue where it may."""
@@ -171,7 +169,7 @@ class SetLine:
             l2 = self.topology.l2_of_queue[self.topology.queue_of_cu[cu]]
             memory, l2s = self.marked(memory, l2s, l2, op)
         if not op.effect.marker or cu not in self.topology.queue_of_cu:
-            return [self.tidied((memory, l2s, l1s, queues, scalars, pending))]
+            return self.tidied((memory, l2s, l1s, queues, scalars, pending))
         at = self.topology.queue_of_cu[cu]
         queue = queues[at]
         result: list[SetState] = []
@@ -179,7 +177,7 @@ class SetLine:
             entered = queues
             if place or not self.is_idle(l2s[self.topology.l2_of_queue[at]], op):
                 entered = replaced(queues, at, (*queue[:place], op.number, *queue[place:]))
-            result.append(self.tidied((memory, l2s, l1s, entered, scalars, pending)))
+            result += self.tidied((memory, l2s, l1s, entered, scalars, pending))
         return result
 
     def is_idle(self, l2: Versions, op: Op) -> bool:
@@ -215,7 +213,7 @@ class SetLine:
                     written=versions[-1],
                 )
                 after = (written, kept, l1s, queues, scalars, pending)
-                result.append(self.finished(after, (), event))
+                result += self.finished(after, (), event)
         return result
 
     def drain(self, state: SetState, at: int, entry: Entry) -> list[LineEvent[SetState]]:
@@ -230,7 +228,7 @@ class SetLine:
             memory, l2s = self.marked(memory, l2s, l2, op)
             event = MachineEvent(MachineEventKind.MARKER, cu, op.number, line)
             after = (memory, l2s, l1s, queues, scalars, pending)
-            return [self.finished(after, ((op.number, LEFT_QUEUE),), event)]
+            return self.finished(after, ((op.number, LEFT_QUEUE),), event)
         past_l2 = op.past_l2 and not self.finds_dirty(op, l2s[l2])
         if past_l2:
             memory, l2s = self.written_back(memory, l2s, l2)
@@ -247,7 +245,7 @@ class SetLine:
                 after = self.read_from(after, l2, i)
             read = None if op.code is StepKind.STORE else old
             event = MachineEvent(MachineEventKind.PERFORM, cu, op.number, line, read, new)
-            result.append(self.finished(after, ((op.number, old if op.dst >= 0 else 0),), event))
+            result += self.finished(after, ((op.number, old if op.dst >= 0 else 0),), event)
         return result
 
     def finds_dirty(self, op: Op, l2: Versions) -> bool:
@@ -344,13 +342,13 @@ class SetLine:
                 MachineEventKind.PERFORM, cu, number, self.topology.line, versions[i]
             )
             after = (memory, newer, l1s, queues, held, pending)
-            result.append(self.finished(after, ((number, versions[i]),), event))
+            result += self.finished(after, ((number, versions[i]),), event)
         return result
 
     def finished(
         self, state: SetState, completions: tuple[Completion, ...], event: MachineEvent
-    ) -> LineEvent[SetState]:
-        """A step's result: markers that are idle leave their queues with it."""
+    ) -> list[LineEvent[SetState]]:
+        """A step's results: markers that are idle leave their queues with it."""
         memory, l2s, l1s, queues, scalars, pending = state
         for at, queue in enumerate(queues):
             while queue:
@@ -361,11 +359,41 @@ class SetLine:
                 queue = queue[1:]
                 completions = (*completions, (op.number, LEFT_QUEUE))
             queues = replaced(queues, at, queue)
-        after = self.tidied((memory, l2s, l1s, queues, scalars, pending))
-        return after, completions, event
+        found = self.tidied((memory, l2s, l1s, queues, scalars, pending))
+        return [(after, completions, event) for after in found]
 
-    def tidied(self, state: SetState) -> SetState:
-        """Caches fetch all lines that they may; versions that make no difference are dropped."""
+    def tidied(self, state: SetState) -> list[SetState]:
+        """Caches fetch all lines that they may; versions that make no difference are dropped.
+
+        An empty cache that fetches shows which version its L2 has: that one stays there until it is
+        replaced by the last, for memory has no other any more.
+        """
+        for l2 in self.fetched_from(state):
+            *older, _ = bits_of(state[1][l2][1])
+            if len(older) > 1:
+                shown = (self.shown(state, l2, chosen) for chosen in older)
+                return [each for after in shown for each in self.tidied(after)]
+        return [self.filled(state)]
+
+    def fetched_from(self, state: SetState) -> set[int]:
+        """The L2s from which a cache fetches that holds nothing."""
+        _, _, l1s, queues, scalars, _ = state
+        empty = {self.l2_of_scalar[at] for at, held in enumerate(scalars) if not held}
+        for at, held in enumerate(l1s):
+            if not held and not self.blocked(queues[self.queue_of_l1[at]]):
+                empty.add(self.l2_of_l1[at])
+        return empty
+
+    def shown(self, state: SetState, l2: int, chosen: int) -> SetState:
+        """An L2 holds version ``chosen``, or by now the last."""
+        memory, l2s, *below = state
+        versions, _, dirty = l2s[l2]
+        may = 1 << chosen | 1 << (len(versions) - 1)
+        known = (memory, replaced(l2s, l2, (versions, may, dirty)), *below)
+        return self.read_from(cast("SetState", known), l2, chosen)
+
+    def filled(self, state: SetState) -> SetState:
+        """Every cache with all that it may fetch, in as few versions as say the same."""
         memory, l2s, l1s, queues, scalars, pending = state
         filled = list(l1s)
         for at, held in enumerate(l1s):

@@ -145,10 +145,9 @@ class PlainLine:
         assert value is not None
         return value
 
-    def maintain(self, state: PlainState, op: Op) -> PlainState:
+    def maintain(self, state: PlainState, op: Op) -> list[PlainState]:
         """Rules 2, 3 and 6: a cache instruction as it is issued, as far as this line goes."""
-        (after,) = self.entered(state, op)
-        return after
+        return self.entered(state, op)
 
     def entered(self, state: PlainState, op: Op) -> list[PlainState]:
         """A cache instruction is handled by the L1, and enters its queue where it may (rule 7)."""

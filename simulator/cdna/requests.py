@@ -65,18 +65,18 @@ class RequestLine(Generic[LineState]):
         below, waiting = state
         return [((below, replaced(waiting, op.wave, (*waiting[op.wave], entry))), None)]
 
-    def maintain(self, state: RequestState[LineState], op: Op) -> RequestState[LineState]:
+    def maintain(self, state: RequestState[LineState], op: Op) -> list[RequestState[LineState]]:
         """A cache instruction waits for the L1, if it can matter to this line; or is handled
         now."""
         below, waiting = state
         effect, known = op.effect, self.topology
         if effect.l1 and not effect.deferred:
-            return self.below.maintain(below, op), waiting
+            return [(after, waiting) for after in self.below.maintain(below, op)]
         cu = known.cu_of_wave[op.wave]
         in_l1 = effect.l1 and cu in known.l1_of_cu
         if not in_l1 and not (effect.marker and cu in known.queue_of_cu):
-            return state
-        return below, replaced(waiting, op.wave, (*waiting[op.wave], op.number))
+            return [state]
+        return [(below, replaced(waiting, op.wave, (*waiting[op.wave], op.number)))]
 
     def queued(self, state: RequestState[LineState], number: int) -> int:
         """The number of occurrences of cache instruction ``number`` here and in queues below."""

@@ -203,7 +203,7 @@ class LineRules(Protocol[LineState]):
     def issue(
         self, state: LineState, op: Op, entry: Entry
     ) -> list[tuple[LineState, int | None]]: ...
-    def maintain(self, state: LineState, op: Op) -> LineState: ...
+    def maintain(self, state: LineState, op: Op) -> list[LineState]: ...
     def queued(self, state: LineState, number: int) -> int: ...
     def events(self, state: LineState) -> list[LineEvent[LineState]]: ...
     def final_values(self, state: LineState) -> tuple[int, ...]: ...
@@ -385,7 +385,9 @@ class WaveMachine(Generic[LineState]):
         self._issued: list[dict[tuple[int, int], list[tuple[int, int, MachineEvent]]]]
         self._issued = [{} for _ in range(self.waves)]
         self._completed: dict[tuple[int, int, int], int] = {}
-        self._maintained: list[dict[tuple[int, int], int]] = [{} for _ in compiled.lines]
+        self._maintained: list[dict[tuple[int, int], tuple[int, ...]]] = [
+            {} for _ in compiled.lines
+        ]
         self._queued: list[dict[tuple[int, int], int]] = [{} for _ in compiled.lines]
         codes = {op.code for op in compiled.by_number}
         self._has_barriers = StepKind.BARRIER in codes
@@ -521,7 +523,7 @@ class WaveMachine(Generic[LineState]):
             return self.access_steps(state, wave, op)
         kept = self.wave_states[wave].items[state[wave]]
         if op.code is StepKind.CACHE:
-            return [self.issue_cache(state, wave, kept, op)]
+            return self.issue_cache(state, wave, kept, op)
         if op.code not in _AT_BARRIERS or self.barrier_error(state, op) is not None:
             return []
         return self.split_barrier_steps(state, wave, kept, op)
@@ -565,21 +567,28 @@ class WaveMachine(Generic[LineState]):
 
     def issue_cache(
         self, state: State, wave: int, kept: Wave, op: Op
-    ) -> tuple[State, MachineEvent]:
-        """A cache instruction was issued."""
-        after = list(state)
+    ) -> list[tuple[State, MachineEvent]]:
+        """A cache instruction is issued, to every line."""
+        choices: list[tuple[int, ...]] = []
         for line, rules in enumerate(self.line_rules):
-            at = self.waves + line
-            key = after[at], op.number
+            key = state[self.waves + line], op.number
             known = self._maintained[line].get(key)
             if known is None:
                 intern = self.line_states[line]
-                known = intern(rules.maintain(intern.items[after[at]], op))
+                known = tuple(map(intern, rules.maintain(intern.items[key[0]], op)))
                 self._maintained[line][key] = known
-            after[at] = known
-        self.with_wave(after, wave, self.rules.issue(kept, op))
-        self.marker_left(after, op)
-        return tuple(after), MachineEvent(MachineEventKind.ISSUE, wave, op.number)
+            choices.append(known)
+        issued, event = (
+            self.rules.issue(kept, op),
+            MachineEvent(MachineEventKind.ISSUE, wave, op.number),
+        )
+        result: list[tuple[State, MachineEvent]] = []
+        for lines in product(*choices):
+            after = [*state[: self.waves], *lines, *state[self.waves + len(lines) :]]
+            self.with_wave(after, wave, issued)
+            self.marker_left(after, op)
+            result.append((tuple(after), event))
+        return result
 
     def split_barrier_steps(
         self, state: State, wave: int, kept: Wave, op: Op

@@ -144,12 +144,12 @@ class FreshL1(PlainLine):
 class FreshSets(SetLine):
     """An L1 that never goes stale: it forgets whatever its L2 may not hold now."""
 
-    def tidied(self, state: SetState) -> SetState:
+    def filled(self, state: SetState) -> SetState:
         memory, l2s, l1s, queues, scalars, pending = state
         fresh = tuple(
             held if held < 0 else held & l2s[self.l2_of_l1[at]][1] for at, held in enumerate(l1s)
         )
-        return super().tidied((memory, l2s, fresh, queues, scalars, pending))
+        return super().filled((memory, l2s, fresh, queues, scalars, pending))
 
 
 class DirtyDropper(PlainLine):
