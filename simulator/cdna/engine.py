@@ -6,8 +6,9 @@ two equal on random programs. Two reductions:
 Sets. A line's fills, fetches and evictions are not steps. For each L2 the versions that its
 line has had or may have had are listed, oldest first, with a bit set of those it may hold now;
 for each L1 and scalar cache there is a bit set over the list of its L2. Reading picks a version
-and drops what that contradicts: an L2 never goes back to an older version than it held. Versions
-that make no difference are dropped or made one (``SetLine.reduced``).
+and drops what that contradicts: an L2 never goes back to an older version than it held. So does an
+empty cache that fetches, where its L2 may hold two that memory has no more. Versions that make no
+difference are dropped or made one (``SetLine.reduced``).
 
 Order. A step that can only enable more by coming early is taken at once, alone: waits and
 register arithmetic, LDS and scalar issues, barriers, and what a wave issues to a line that no
@@ -368,8 +369,11 @@ class SetLine:
         An empty cache that fetches shows which version its L2 has: that one stays there until it is
         replaced by the last, for memory has no other any more.
         """
+        _, l2s, l1s, _, scalars, _ = state
+        if 0 not in l1s and 0 not in scalars:
+            return [self.filled(state)]
         for l2 in self.fetched_from(state):
-            *older, _ = bits_of(state[1][l2][1])
+            *older, _ = bits_of(l2s[l2][1])
             if len(older) > 1:
                 shown = (self.shown(state, l2, chosen) for chosen in older)
                 return [each for after in shown for each in self.tidied(after)]
