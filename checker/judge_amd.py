@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from fencewright.checker.check_amd import Checked
 from fencewright.checker.findings.finding import Finding, Rule
+from fencewright.checker.lifting.amd_calls import calls_of
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.findings import findings_of, merged
 from fencewright.checker.verdicts.judge import judge
@@ -22,6 +23,8 @@ class JudgedFunction:
     function: Function
     verdict: Verdict
     findings: tuple[Finding, ...]
+    calls: frozenset[str]
+    """The names of the functions that it calls."""
 
 
 def judged(
@@ -39,4 +42,5 @@ def judged(
     if finds_surplus:
         kept = (each for each in found if each.rule is not Rule.SURPLUS_WAIT)
         found = [*kept, *checked.surplus()]
-    return JudgedFunction(function, verdict, tuple(found))
+    calls = frozenset(call.name for call in calls_of(checked.lifted.code.flow).values())
+    return JudgedFunction(function, verdict, tuple(found), calls)

@@ -22,6 +22,7 @@ from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.text import Assembly, Function, Registers
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.records import record
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope
 
 _REACHES: Mapping[Scope, Visibility] = MappingProxyType(
@@ -139,8 +140,10 @@ def mode_of(assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | N
     chip = KNOWN_CHIPS[assembly.chip]
     split = False
     if chip.split_mode is not None:
-        named = [each.descriptor for each in assembly.functions.values() if each.descriptor]
-        of = [function.descriptor] if function.descriptor else named or [function.descriptor]
+        of = [function.descriptor]
+        if not function.descriptor:
+            functions = assembly.functions.values()
+            of = [each.descriptor for each in functions if each.descriptor] or of
         directive, default = chip.split_mode.directive, int(chip.split_mode.by_default)
         split = any(each.get(directive, default) for each in of)
     return Mode(assembly.chip, l2_per_agent or chip.l2_per_agent, split)
@@ -162,7 +165,7 @@ NO_EFFECT = Effect()
 """The effect of an operation that does not touch the caches."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Operation:
     """One operation: its number, its place, and its own effect.
 

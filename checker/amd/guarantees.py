@@ -8,7 +8,7 @@ than an earlier one if it may see what was there before the earlier one's value 
 or atomic that no later read may be older than provides an acquire.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,11 +17,13 @@ from fencewright.checker.amd.state import Code, State, code_of, solve, walk
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.text import Function
+from fencewright.lowering.code.bits import mask_of
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.records import record
 from fencewright.lowering.vocabulary import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Place:
     """The state at which an operation issues, as sets of operations, a bit each.
 
@@ -50,26 +52,29 @@ class Place:
 
 def place_of(state: State) -> Place:
     """The place of the operation that issues next in ``state``."""
-    pending_invalidates = 0
-    for number in state.pending_invalidates:
-        pending_invalidates |= 1 << number
+    stale = tuple(state.stale)
     return Place(
         state.flight,
         state.all_undone(),
-        tuple(state.stale),
+        stale,
         state.stores_at_barrier,
-        pending_invalidates,
+        mask_of(state.pending_invalidates) if state.pending_invalidates else 0,
         state.only_in_memory,
         state.unflushed_since_barrier,
-        tuple(state.stale_for_peers if state.has_peers else state.stale),
+        tuple(state.stale_for_peers) if state.has_peers else stale,
         _union((*state.pending_peer_invalidates.values(), *state.pending_invalidates.values())),
         sum(1 << number for number, reads in state.pending_peer_invalidates.items() if any(reads)),
         dict(state.covered) if state.covered else {},
     )
 
 
-def _union(sets: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+_NO_READS = (0,) * len(LEVELS)
+
+
+def _union(sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The union of ``sets``, by cache."""
+    if not sets:
+        return _NO_READS
     found = [0] * len(LEVELS)
     for each in sets:
         for place, bits in enumerate(each):

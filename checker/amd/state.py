@@ -36,10 +36,11 @@ from fencewright.lowering.cdna.code.text import Registers
 from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.cdna.counters.scoreboard import ORDERED, CounterEventKind
 from fencewright.lowering.cdna.counters.waits import read_wait, wait_text
-from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.bits import bits, mask_of
 from fencewright.lowering.code.dataflow import solve_in_place
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
+from fencewright.lowering.code.records import record
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 
@@ -94,7 +95,7 @@ _REACHES = len(Visibility)
 BOTH_HALVES = 0b11
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Load:
     """The last load that writes a register: its line, and all kinds of those in flight.
 
@@ -203,11 +204,7 @@ def _tokens(counted: Iterable[Iterable[tuple[Step, Operation | None]]]) -> Token
 
 
 def _those(operations: Iterable[Operation], chosen: Callable[[Operation], bool]) -> int:
-    mask = 0
-    for operation in operations:
-        if chosen(operation):
-            mask |= operation.bit
-    return mask
+    return mask_of(each.number for each in operations if chosen(each))
 
 
 def _coherent(operations: Iterable[Operation], scope: Scope) -> int:
@@ -701,16 +698,15 @@ def halves_of(step: Step) -> int:
 def _with(sets: Sequence[int], more: Sequence[int], first: int = 0) -> list[int]:
     """Sets of operations, from the ``first`` on with more.
 
-    Those that are one object stay one: a set has a bit for each operation of the function.
+    Neighbours that are one object stay one: a set has a bit for each operation of the function.
     """
     made = list(sets)
-    known: dict[tuple[int, int], int] = {}
+    mine = its = union = -1
     for place in range(first, len(made)):
-        mine, its = sets[place], more[place]
-        key = id(mine), id(its)
-        if key not in known:
-            known[key] = mine | its
-        made[place] = known[key]
+        if sets[place] is not mine or more[place] is not its:
+            mine, its = sets[place], more[place]
+            union = mine | its
+        made[place] = union
     return made
 
 

@@ -53,6 +53,7 @@ def callees(module: PtxFile) -> frozenset[str]:
     return frozenset(
         name
         for function in module.functions.values()
+        if CALL in function.operations
         for each in function.instructions
         if each.statement.operation == CALL
         and (name := call_of(each.statement).name) in module.functions
@@ -66,7 +67,7 @@ def inlined(module: PtxFile, function: PtxFunction, *, keeps_unknown: bool = Fal
     ``keeps_unknown``: a call of an absent function stays. Raises ``UnliftableError``, with the
     name of the callee, where that is not in the file, calls itself, or is not known.
     """
-    if not any(each.statement.operation == CALL for each in function.instructions):
+    if CALL not in function.operations:
         return function
     return _Inliner(module, function, keeps_unknown).inlined()
 

@@ -161,6 +161,8 @@ def _finding(
 
 
 def _unknown(function: PtxFunction) -> Iterator[Finding]:
+    if function.is_known:
+        return
     seen: set[str] = set()
     for each in function.instructions:
         name = each.statement.opcode.name
@@ -287,9 +289,13 @@ def _early_reads(analysis: GridAnalysis) -> Iterator[Finding]:
 
 # Fences next to each other
 
+_PROXY_FENCE = "fence proxy async"
+
 
 def _surplus(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     """Fences and orderings that the fence right before or after them provides."""
+    if function.operations.isdisjoint(("fence", "membar", _PROXY_FENCE)):
+        return
     for block in function.blocks:
         heard = [each for each in block.instructions if _is_heard(each)]
         for first, second in pairwise(heard):
@@ -365,7 +371,7 @@ def _is_fence(statement: Statement) -> bool:
 
 
 def _is_proxy_fence(statement: Statement) -> bool:
-    return statement.operation == "fence proxy async"
+    return statement.operation == _PROXY_FENCE
 
 
 def _covers(one: Statement, other: Statement) -> bool:

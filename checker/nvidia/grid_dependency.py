@@ -46,7 +46,7 @@ class GridAnalysis:
 
     def early(self) -> Iterator[EarlyRead]:
         """The reads that may come before the wait, in the order of the text."""
-        if all(each.statement.operation != _WAIT for each in self.function.instructions):
+        if _WAIT not in self.function.operations:
             return
         reads = [
             (each, place, state.waited)

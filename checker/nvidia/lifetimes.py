@@ -60,23 +60,22 @@ class LifetimeAnalysis:
     def __init__(self, places: Places):
         self.places = places
         self.function = places.function
-        self._of = {each.number: each for each in self.function.instructions}
-        self._frees = any(each.statement.operation == _FREES for each in self._of.values())
 
     def early(self) -> Iterator[EarlyEnd]:
         """The lifetimes that end too early, in the order of the text."""
-        if not self.function.is_entry or not self._frees:
+        if not self.function.is_entry or _FREES not in self.function.operations:
             return
+        of = {each.number: each for each in self.function.instructions}
         elections = Elections(self.places, Values(self.places))
         for each, state in states(self.function, _State(), self._after):
             name, guard = each.statement.operation, each.statement.guard
             if _is_of_pair(each.statement, "dealloc"):
                 for number in bits(state.allocated):
-                    yield EarlyEnd(End.PAIR, self._of[number], each)
+                    yield EarlyEnd(End.PAIR, of[number], each)
                     break
             if name == _FREES and elections.is_elected(each.number, guard):
                 for number in bits(state.tensor):
-                    before = self._of[number]
+                    before = of[number]
                     # Tensor memory is freed by one warp.
                     if not elections.is_elected(number, before.statement.guard):
                         yield EarlyEnd(End.TENSOR, before, each)

@@ -6,8 +6,9 @@ variable, or a register that is not computed anew. Source: PTX ISA, "mbarrier.tr
 "mbarrier.inval".
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.effects import Kind
@@ -58,16 +59,24 @@ class PhaseAnalysis:
     def __init__(self, places: Places):
         self.places = places
         self.function = places.function
-        self.instructions = tuple(self.function.instructions)
-        self._number = {each.number: n for n, each in enumerate(self.instructions)}
-        self._at = [self._place(each.statement) for each in self.instructions]
-        self.is_used = any(self._at)
+        self.instructions = self.function.instructions
 
     def misused(self) -> Iterator[Misused]:
         """The misuses, in the order of the text."""
-        if self.is_used:
-            found = [*self._unheard(), *self._overwritten()]
-            yield from sorted(found, key=lambda each: each.at.number)
+        found: list[Misused] = []
+        if not MBARRIER_WAITS.isdisjoint(self.function.operations):
+            found += self._unheard()
+        if _INITS in self.function.operations:
+            found += self._overwritten()
+        yield from sorted(found, key=lambda each: each.at.number)
+
+    @cached_property
+    def _number(self) -> Mapping[int, int]:
+        return {each.number: n for n, each in enumerate(self.instructions)}
+
+    @cached_property
+    def _at(self) -> Sequence[Place | None]:
+        return [self._place(each.statement) for each in self.instructions]
 
     def _place(self, statement: Statement) -> Place | None:
         name = statement.operand(OperandRole.MBARRIER) or statement.operand(OperandRole.SIGNAL)

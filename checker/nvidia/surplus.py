@@ -18,12 +18,14 @@ from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Fence, Kernel, Region, Verdict
 from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.dataflow import entries
 from fencewright.lowering.code.effects import Kind, Proxy
+from fencewright.lowering.code.records import record
 from fencewright.lowering.code.unknown import beside
 from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
 from fencewright.lowering.ptx.code.flow import states
-from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT, Statement
-from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction
+from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT, Opcode, Statement
+from fencewright.lowering.ptx.code.text import PtxBlock, PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.completions import MEETS
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -35,6 +37,8 @@ _DECIDED = (VerdictKind.RACE_FREE, VerdictKind.LAUNCH)
 
 def beside_unknown(function: PtxFunction) -> frozenset[int]:
     """The numbers of the instructions that one that is not known can run before or after."""
+    if function.is_known:
+        return frozenset()
     blocks = [each.instructions for each in function.blocks]
     return frozenset(each.number for each in beside(function.blocks, blocks, _is_unknown))
 
@@ -43,19 +47,24 @@ def _is_unknown(each: PtxInstruction) -> bool:
     return each.statement.kind is Kind.OPAQUE
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Data:
     """The places that an instruction accesses; ``places`` is None for any possible conflict."""
 
     places: tuple[tuple[Place, bool], ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Numbers:
     """A set of numbers that are near each other: a mask from the ``lowest`` on."""
 
     lowest: int = 0
     mask: int = 0
+
+    @staticmethod
+    def of(numbers: range) -> "_Numbers":
+        """Numbers that follow one another."""
+        return _Numbers(numbers.start, (1 << len(numbers)) - 1)
 
     def __or__(self, other: "_Numbers") -> "_Numbers":
         if not (self.mask and other.mask):
@@ -68,7 +77,7 @@ class _Numbers:
         return (self.lowest + each for each in bits(self.mask))
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _State:
     """The accesses since the last barrier, and the last barriers."""
 
@@ -86,10 +95,13 @@ class BarrierAnalysis:
     def __init__(self, places: Places):
         self.places = places
         self.function = places.function
-        self.barriers = [each for each in self.function.instructions if _is_of_all(each.statement)]
+        self.barriers = [
+            each
+            for each in self.function.instructions
+            if each.statement.operation in MEETS and _is_of_all(each.statement)
+        ]
         self._barrier = {each.number: n for n, each in enumerate(self.barriers)}
         self._data: list[_Data] = []
-        self._number: dict[int, int] = {}
 
     def surplus(self) -> Iterator[PtxInstruction]:
         """The barriers that can go together, in the order of the text."""
@@ -110,35 +122,48 @@ class BarrierAnalysis:
 
     def _has_groups(self) -> bool:
         """True if some barrier is not of all threads, or has another number than zero."""
-        return any(
-            each.statement.operation in _OF_GROUPS
-            or (each.statement.operation in MEETS and not _is_of_all(each.statement))
+        return not _OF_GROUPS.isdisjoint(self.function.operations) or any(
+            each.statement.operation in MEETS and not _is_of_all(each.statement)
             for each in self.function.instructions
         )
 
     def _intervals(self) -> tuple[list[set[int]], list[set[int]], list[set[int]]]:
         """By barrier: the accesses before it and after it, and the barriers next to it."""
-        for each in self.function.instructions:
-            if each.number not in self._barrier and each.statement.kind not in _SILENT:
-                self._number[each.number] = len(self._data)
-                self._data.append(self._data_of(each))
+        runs = [[*self._runs(each)] for each in self.function.blocks]
+
+        def through(number: int, state: _State) -> _State:
+            own = runs[number]
+            accesses = _Numbers.of(own[-1][0])
+            if len(own) > 1:
+                return _State(accesses, _Numbers(own[-2][1], 1))
+            return _State(state.since | accesses, state.last) if accesses.mask else state
+
         before, after, next_to = ([set[int]() for _ in self.barriers] for _ in range(3))
-        for each, state in states(self.function, _State(), self._after):
-            if (n := self._barrier.get(each.number)) is not None:
-                before[n].update(state.since)
-                next_to[n].update(state.last)
-                for other in state.last:
+        for number, state in entries(self.function.blocks, _State(), through).items():
+            since, last = set(state.since), [*state.last]
+            for accesses, n in runs[number]:
+                since.update(accesses)
+                for other in last:
+                    after[other].update(accesses)
+                if n < 0:
+                    break
+                before[n] = since
+                next_to[n].update(last)
+                for other in last:
                     next_to[other].add(n)
-            elif (number := self._number.get(each.number)) is not None:
-                for other in state.last:
-                    after[other].add(number)
+                since, last = set[int](), [n]
         return before, after, next_to
 
-    def _after(self, each: PtxInstruction, state: _State) -> _State:
-        if (n := self._barrier.get(each.number)) is not None:
-            return _State(_Numbers(), _Numbers(n, 1))
-        number = self._number.get(each.number)
-        return state if number is None else _State(state.since | _Numbers(number, 1), state.last)
+    def _runs(self, block: PtxBlock) -> Iterator[tuple[range, int]]:
+        """The accesses before each barrier of a block, and those after the last, with -1."""
+        first = len(self._data)
+        for each in block.instructions:
+            if (n := self._barrier.get(each.number)) is not None:
+                yield range(first, len(self._data)), n
+                first = len(self._data)
+            elif each.statement.kind not in _SILENT:
+                self._data.append(self._data_of(each))
+        yield range(first, len(self._data)), -1
 
     def _data_of(self, each: PtxInstruction) -> _Data:
         statement = each.statement
@@ -190,7 +215,7 @@ class Idle:
 def idle_orderings(places: Places) -> Iterator[Idle]:
     """The releases before which, and the acquires after which a kernel does nothing."""
     function = places.function
-    if not function.is_entry or not any(map(_is_ordered, function.instructions)):
+    if not function.is_entry or not any(map(_orders, function.opcodes)):
         return
     unknown = beside_unknown(function)
     followed = set(unknown)
@@ -216,12 +241,15 @@ def _did(each: PtxInstruction, state: _Done) -> _Done:
 
 
 def _is_ordered(each: PtxInstruction) -> bool:
-    statement = each.statement
+    return _orders(each.statement.opcode)
+
+
+def _orders(opcode: Opcode) -> bool:
     return (
-        statement.kind in ACCESSES
-        and statement.operation in ("atom", "red", "ld", "st")
-        and statement.ordering is not None
-        and (statement.ordering.releases or statement.ordering.acquires)
+        opcode.kind in ACCESSES
+        and opcode.operation in ("atom", "red", "ld", "st")
+        and opcode.ordering is not None
+        and (opcode.ordering.releases or opcode.ordering.acquires)
     )
 
 

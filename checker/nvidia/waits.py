@@ -19,6 +19,7 @@ from fencewright.lowering.ptx.code.flow import states
 from fencewright.lowering.ptx.code.statements import (
     ARRIVALS,
     SILENT,
+    Opcode,
     OperandRole,
     Statement,
     names_in,
@@ -38,6 +39,7 @@ _ROWS = {
     for name in frozenset[str]().union(*(each.operations for each in COMPLETIONS))
 }
 """The rows of each operation."""
+_WAITS = frozenset[str]().union(*(each.waits | each.all_waits for each in COMPLETIONS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +116,8 @@ class WaitAnalysis:
         for number_, each in enumerate(self.operations):
             self._of.setdefault(each.instruction.number, []).append(number_)
             self._watched |= {place.root for place in each.places}
-        statements = {
-            each.statement.opcode.name: each.statement for each in self.function.instructions
-        }.values()
-        self._waited = [
-            row for row in COMPLETIONS if any(_is_wait(each, row) for each in statements)
-        ]
+        waits = [each for each in self.function.opcodes if each.operation in _WAITS]
+        self._waited = [row for row in COMPLETIONS if any(_is_wait(each, row) for each in waits)]
 
     def missing(self) -> Iterator[MissingWait]:
         """The missing waits, in the order of the text."""
@@ -132,14 +130,14 @@ class WaitAnalysis:
     def idle(self) -> Iterator[PtxInstruction]:
         """The waits for groups that leave as much in flight as there may be, in the order of the
         text."""
-        if not self.function.is_entry:
+        committed = [row for row in self._waited if row.commit]
+        if not self.function.is_entry or not committed:
             return
         for each, state in self._states(is_exact=True):
             rows = [
                 row
-                for row in self._waited
-                if row.commit and each.statement.operation in row.waits
-                if _is_wait(each.statement, row)
+                for row in committed
+                if each.statement.operation in row.waits and _is_wait(each.statement.opcode, row)
             ]
             left = _left_by(each.statement)
             if rows and not any(
@@ -163,6 +161,8 @@ class WaitAnalysis:
         return Registers(self.places)
 
     def _operations(self) -> Iterator[_Operation]:
+        if _ROWS.keys().isdisjoint(self.function.operations):
+            return
         for block in self.function.blocks:
             for each in block.instructions:
                 for row in _ROWS.get(each.statement.operation, ()):
@@ -199,7 +199,7 @@ class WaitAnalysis:
         return found
 
     def _in_tensor_memory(self, statement: Statement) -> Iterator[Place]:
-        for role, operand in statement.with_roles():
+        for role, operand in statement.roles:
             is_matrix = role is OperandRole.DESCRIPTOR and operand.startswith("[")
             if role is OperandRole.TENSOR_MEMORY or is_matrix:
                 address = operand.strip("[] ")
@@ -265,7 +265,7 @@ class WaitAnalysis:
             yield replace(flight, is_met=True)
         if row.commit and statement.operation == row.commit:
             yield replace(flight, groups=min(flight.groups + 1, _DEPTH))
-        elif not _is_wait(statement, row):
+        elif not _is_wait(statement.opcode, row):
             yield flight
         elif row.commit and statement.operation in row.waits:
             if flight.groups <= _left_by(statement):
@@ -326,6 +326,6 @@ def _left_by(wait: Statement) -> int:
     return (number(wait.operands[0]) or 0) if wait.operands else 0
 
 
-def _is_wait(statement: Statement, completion: Completion) -> bool:
-    is_less = completion.unless and completion.unless in statement.opcode.modifiers
-    return statement.operation in completion.waits | completion.all_waits and not is_less
+def _is_wait(opcode: Opcode, completion: Completion) -> bool:
+    is_less = completion.unless and completion.unless in opcode.modifiers
+    return opcode.operation in completion.waits | completion.all_waits and not is_less

@@ -6,7 +6,7 @@ digits have: the step of each index is the step of the one before, times its siz
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from math import gcd
@@ -36,6 +36,7 @@ from fencewright.checker.verdicts.model import (
     Relation,
 )
 from fencewright.checker.verdicts.solver import Launch, rooms
+from fencewright.lowering.code.records import record
 from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
@@ -360,7 +361,7 @@ _Terms = frozenset[tuple[Value, int]]
 _MOST_MULTIPLES = 1 << 12
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Digit:
     """An index in a sum: its step is ``times`` the product of ``sizes``; ``bound``: it is below
     that.
@@ -509,7 +510,7 @@ def _are_one(digits: Sequence[_Digit], sizes: Mapping[str, int], least: int, mos
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Bound:
     """A sum, without a constant, that is below a number and not negative."""
 

@@ -30,6 +30,7 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.lowering.code.dominance import immediate_dominators
 from fencewright.lowering.code.graph import Graph
+from fencewright.lowering.code.records import record
 from fencewright.lowering.code.value import (
     Apply,
     Const,
@@ -55,7 +56,7 @@ Roles = frozenset[tuple[Value, bool]]
 """Conditions, the same at all times, that both threads of a pair satisfy."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Count:
     """The number of times that a walk went back to a loop's head: since a barrier in the loop, or
     since it was entered.
@@ -222,7 +223,7 @@ def _later(kernel: Kernel, head: int, times: int) -> Value:
     return kernel.table.apply("add", (iteration, constant), iteration.bits)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Path:
     """The conditions on which a copy's issuer has come past waits: ``issued`` in the iterations of
     its issue, ``later`` in those where it is now.

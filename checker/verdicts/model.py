@@ -31,6 +31,7 @@ from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.lowering.code.dominance import Spans, dominates, spans_of
 from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.code.graph import Graph
+from fencewright.lowering.code.records import record
 from fencewright.lowering.code.value import Value, ValueTable
 from fencewright.lowering.vocabulary import FastStrEnum, Scope
 
@@ -53,7 +54,7 @@ OBJECTS_APART = 1 << 40
 is one of its root, at the entry's place times this."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Root:
     """A memory object: ``name`` of a variable or parameter, or of the load that returned a pointer.
 
@@ -66,7 +67,7 @@ class Root:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class LinearForm:
     """A sum: ``constant`` and ``terms``, values of 64 bits each so many times, sorted by number."""
 
@@ -74,7 +75,7 @@ class LinearForm:
     terms: tuple[tuple[Value, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Place:
     """``offset`` bytes from the beginning of a root; None: not a linear form of known values.
 
@@ -97,7 +98,7 @@ class Place:
         return is_after or (other_size is not None and -distance >= other_size)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Literal:
     """A condition: ``value`` of one bit is 1 if ``polarity``, else 0.
 
@@ -132,7 +133,7 @@ END = "the end of the kernel"
 """The text of the access that stands for it: shared memory ends with its block."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Access:
     """One access of an instruction, whose number in the function is ``instruction``.
 
@@ -201,7 +202,7 @@ class Fence:
     of_mbarriers: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Barrier:
     """A barrier of a warp, a CTA or a cluster (``level``), or an arrival at one.
 
@@ -261,7 +262,7 @@ class MbarrierStep:
     drops: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Group:
     """The commitment of a thread's copies to a group, or a wait for its groups.
 
@@ -295,7 +296,7 @@ class SyncGroup:
 # Constraints over the values of several threads
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Holds:
     """A condition is true for a thread."""
 
@@ -303,7 +304,7 @@ class Holds:
     thread: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Compare:
     """A comparison, ``eq ne ult ule``, of a value of one thread and a value of another."""
 
@@ -314,7 +315,7 @@ class Compare:
     right_thread: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Overlap:
     """Two accesses, each of a thread, have a byte in common."""
 

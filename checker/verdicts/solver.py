@@ -34,6 +34,7 @@ from fencewright.checker.verdicts.solutions import (
     own,
     parameter,
 )
+from fencewright.lowering.code.records import record
 from fencewright.lowering.code.value import (
     Apply,
     Const,
@@ -83,7 +84,7 @@ def z3_module() -> Any:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Room:
     """The threads that a variable has room for: the sum of the largest index of each dimension, so
     many ``times``, is at most ``most``."""

@@ -97,11 +97,12 @@ def solve_in_place(
     def grown_after(node: NodeT) -> Iterable[NodeT]:
         if not graph.successors[node]:
             return  # Nobody takes the state after it.
-        leaving = transfer(node, states[node])
+        leaving, is_given = transfer(node, states[node]), False
         for target in graph.successors[node]:
             known = states.get(target)
             if known is None:
-                states[target] = leaving.copy()
+                states[target] = leaving.copy() if is_given else leaving
+                is_given = True
             elif not known.join(leaving):
                 continue
             yield target

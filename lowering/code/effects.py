@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from fencewright.lowering.code.records import record
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, RmwKind, Scope
 
 
@@ -46,7 +47,7 @@ class Proxy(FastStrEnum):
     CONSTANT = "constant"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Access:
     """One access to memory. ``address``: its operand as written, without brackets.
 

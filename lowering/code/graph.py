@@ -1,10 +1,11 @@
 """Control-flow graphs of any code: numbered blocks of a vendor, of a source, or blocks of an IR."""
 
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
+
+from fencewright.lowering.code.records import record
 
 
 class Node(Protocol):
@@ -19,7 +20,7 @@ class Node(Protocol):
 NodeT = TypeVar("NodeT", bound=Hashable)
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class Graph(Generic[NodeT]):
     """Nodes and their edges. ``nodes``: in an order that most edges follow; a solver visits them in
     it.

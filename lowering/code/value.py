@@ -6,10 +6,12 @@ expressions would be written out.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from fencewright.lowering.code.records import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Value:
     """A value, equal to itself alone. ``number``: in the order in which its table made them.
 
@@ -25,35 +27,35 @@ class Value:
     depth: int = field(default=0, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Const(Value):
     """A constant, or a register that all threads of a work-group read alike, by its name."""
 
     constant: int | str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Thread(Value):
     """A value that tells threads apart: a special register, or an election."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Param(Value):
     """A parameter of the kernel, or the address of a variable."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Opaque(Value):
     """A value that is loaded, written more than once, or not known, of a register or a text."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Iteration(Value):
     """The number of times that a thread has gone back to the ``head`` of a loop since it came to
     it.
@@ -64,7 +66,7 @@ class Iteration(Value):
     head: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Result(Value):
     """A value that an instruction returns and no operand gives: memory's, another lane's, a phase.
 
@@ -76,7 +78,7 @@ class Result(Value):
     register: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Apply(Value):
     """An operation on values."""
 

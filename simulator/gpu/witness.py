@@ -184,7 +184,7 @@ def _aims(execution: Execution, race: Race, function: PtxFunction) -> Iterator[_
         if early is not None and early.block != delay.block:
             yield _Aim(f"{said}, read early by the other", at, delay, early)
     if early is not None:
-        at = next(function.instructions)
+        at = function.instructions[0]
         said = "the reading block held up at its start, after an early read"
         yield _Aim(said, at, Delay(0, Reach.BLOCK, early.block, 0), early)
 

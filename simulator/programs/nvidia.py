@@ -310,7 +310,7 @@ class _Reader:
                 _Address(bound.name, is_register=True) if isinstance(bound, ToRegister) else bound
             )
         taken: list[_Value] = []
-        for role, operand in statement.with_roles():
+        for role, operand in statement.roles:
             if role is OperandRole.DEFINE:
                 continue
             found = self._known(operand, values)
@@ -587,7 +587,7 @@ class _Reader:
     def by_roles(self, statement: Statement) -> None:
         """An instruction that the model has as it is, by the roles of its operands."""
         self._check(statement)
-        roles = statement.with_roles()
+        roles = statement.roles
         if "L2::cache_hint" in statement.opcode.words:
             roles = roles[:-1]
         operands = [self.given(statement, *each) for each in roles]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fencewright.checker.check_amd import Checked, check
-from fencewright.checker.lifting.amd_calls import callees
 from fencewright.lowering.cdna.code.listing import addresses_in, at_sources, read_disassembly
 from fencewright.lowering.cdna.code.object_kernels import with_descriptors
 from fencewright.lowering.cdna.code.objects import (
@@ -104,7 +103,7 @@ def checked(
 
 def named(assembly: Assembly, judged: "Sequence[JudgedFunction]") -> Iterator[FunctionName]:
     """The functions with their verdicts, but for those that kernels call and that are none."""
-    called = callees(assembly)
+    called = {name for each in judged for name in each.calls if name != each.function.name}
     for each in judged:
         function = each.function
         is_kernel = bool(function.descriptor)

@@ -11,6 +11,7 @@ bit as it was. Source: MI300 ISA 3.3, EXEC; LLVM AMDGPUUsage, "Initial Kernel Ex
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from fencewright.checker.verdicts.amd.booleans import Booleans
 from fencewright.checker.verdicts.amd.operations import compared, computed, sources_of
@@ -435,15 +436,18 @@ class LaneRegisters(RegisterValues):
 
     def _steps(self, block: int) -> None:
         self._block = block
+        written = True
         for number in self.numbers[block]:
             step = self.steps[number]
-            self._exec = self.booleans.restricted(
-                self._mask_of(("exec_lo", "exec_hi")), self.conditions[block]
-            )
+            if written:
+                mask = self._mask_of((_EXEC, "exec_hi"))
+                self._exec = self.booleans.restricted(mask, self.conditions[block])
             if step.effects.accesses:
                 self._access(number, step)
             else:
                 self._compute(number, step)
+            defines = step.effects.defines
+            written = _EXEC in defines or "exec_hi" in defines
 
     @property
     def active(self) -> Value:
@@ -642,9 +646,10 @@ class LaneRegisters(RegisterValues):
 
     def _results(self, step: Step) -> Mapping[str, Value]:
         instruction = step.instruction
-        own = [replace(step, instruction=half) for half in halves(instruction)]
+        own = halves(instruction)
         if len(own) > 1:  # Both read the registers as they were.
-            return dict(item for half in own for item in self._results(half).items())
+            steps = (replace(step, instruction=half) for half in own)
+            return dict(item for half in steps for item in self._results(half).items())
         name, encoding = opcode_of(instruction.mnemonic)
         operands = instruction.operands
         modified = any(not isinstance(each, RegisterOperand | int | str) for each in operands)
@@ -1117,10 +1122,13 @@ def _scalar_meaning(step: Step) -> amd.Meaning | None:
     return None if row is None or step.effects.unit is not Unit.SALU else row.meaning
 
 
+_REMEMBERED = 1 << 16
+"""The names of registers of which the kind is remembered."""
 _OFFSET_CHECK, _OF_BYTES = 28, 3
 """The place of OOB_SELECT in a resource's last word, and its value for bytes."""
 
 
+@lru_cache(_REMEMBERED)
 def _is_vector(register: str) -> bool:
     return register.lstrip(_MASK + _PAIR)[0] in "va" and not register.startswith("vcc")
 

@@ -123,6 +123,8 @@ def kernel_of(file: PtxFile, function: PtxFunction) -> Kernel:
 def _without_dead_edges(function: PtxFunction) -> PtxFunction:
     """The function whose unreachable blocks, left by compilers, lead nowhere."""
     reached = graph_of(function.blocks).reachable((0,))
+    if len(reached) == len(function.blocks):
+        return function
     return replace(
         function,
         blocks=tuple(
@@ -172,12 +174,19 @@ class _Filler:
         registers, function = self.registers, self.function
         reached = [block for block in function.blocks if block.number in registers.dominators]
         instructions = [each for block in reached for each in block.instructions]
-        mbarriers = tuple(step for each in instructions for step in self._mbarriers(each))
-        for each in instructions:  # Whatever uses an index has to be known first.
+        others = [each for each in instructions if each.statement.kind is not Kind.COMPUTE]
+        mbarriers = tuple(step for each in others for step in self._mbarriers(each))
+        for each in others:  # Whatever uses an index has to be known first.
             for pointer in self._pointers(each):
                 self._loaded(pointer)
-        own = (access for each in instructions for access in self._accesses(each))
+        own = (access for each in others for access in self._accesses(each))
         accesses = with_constant_tables((_bounded(each, mbarriers) for each in own), self.tables)
+        grouped = [
+            each
+            for each in accesses
+            if each.agent is Agent.GROUP and each.reads
+            if each.place.root.region is Region.SHARED and each.place.rank is None
+        ]
         return Kernel(
             name=function.name,
             table=registers.table,
@@ -191,23 +200,22 @@ class _Filler:
             lines={each.number: each.line for each in instructions},
             accesses=accesses,
             ends=tuple(
-                end
-                for each in instructions
+                self._end(each, access)
+                for each in others
                 if each.statement.kind is Kind.END and each.statement.operation != "trap"
-                for access in accesses
-                if access.agent is Agent.GROUP and access.reads
-                if access.place.root.region is Region.SHARED and access.place.rank is None
-                for end in (self._end(each, access),)
+                for access in grouped
             ),
-            fences=tuple(fence for each in instructions for fence in self._fences(each)),
-            barriers=tuple(barrier for each in instructions for barrier in self._barriers(each)),
+            fences=tuple(fence for each in others for fence in self._fences(each)),
+            barriers=tuple(barrier for each in others for barrier in self._barriers(each)),
             mbarriers=mbarriers,
-            groups=tuple(group for each in instructions for group in self._groups(each)),
-            exits=frozenset(
-                each.number for each in instructions if each.statement.kind is Kind.END
-            ),
+            groups=tuple(group for each in others for group in self._groups(each)),
+            exits=frozenset(each.number for each in others if each.statement.kind is Kind.END),
             block_conditions=registers.conditions,
-            guards={each.number: own for each in instructions if (own := self._guards(each))},
+            guards={
+                each.number: own
+                for each in instructions
+                if each.statement.guard and (own := self._guards(each))
+            },
             sync_groups=self._sync_groups(accesses),
             edge_literals={
                 edge: own
@@ -217,22 +225,21 @@ class _Filler:
             recurrences=registers.recurrences(),
             exchanges={
                 value: found
-                for each in instructions
+                for each in others
                 if (found := self._exchange(each)) is not None
                 for value in (registers.result(each, each.statement.defines[0]),)
             },
             commutative=_COMMUTATIVE
             | {
-                each.statement.opcode.name
-                for each in instructions
-                if each.statement.operation in _COMMUTATIVE
-                if each.statement.opcode.type != "f64"
+                each.name
+                for each in function.opcodes
+                if each.operation in _COMMUTATIVE and each.type != "f64"
             },
             assumes=frozenset(
                 [Assumption.TABLES] * bool(self.tables)
                 + [
                     Assumption.DEPENDENTS_WAIT
-                    for each in instructions
+                    for each in others
                     if each.statement.operation == _GRID_LAUNCH
                 ]
             ),
@@ -241,12 +248,10 @@ class _Filler:
             specials=frozenset(
                 name
                 for each in instructions
-                for text in each.statement.operands
-                for name in _SPECIAL.findall(text)
+                for name in each.statement.specials
+                if _SPECIAL.fullmatch(name)
             ),
-            obstacles=tuple(
-                sorted(self._obstacles(instructions, accesses), key=lambda each: each.line)
-            ),
+            obstacles=tuple(sorted(self._obstacles(others, accesses), key=lambda each: each.line)),
         )
 
     def _exchange(self, each: PtxInstruction) -> tuple[Value, int] | None:
@@ -394,7 +399,7 @@ class _Filler:
 
     @cached_property
     def _changes_maps(self) -> bool:
-        return any(each.statement.opcode.head == "tensormap" for each in self.function.instructions)
+        return any(each.head == "tensormap" for each in self.function.opcodes)
 
     def _access(
         self, each: PtxInstruction, access: effects.Access, choice: "_Choice"
@@ -426,7 +431,7 @@ class _Filler:
         is_update = statement.kind is Kind.RMW
         sources = [
             operand
-            for role, operand in statement.with_roles()
+            for role, operand in statement.roles
             if role is OperandRole.USE and not operand.startswith(("[", "{"))
         ]
         is_cas = opcode.update == "cas"
@@ -438,7 +443,7 @@ class _Filler:
         if statement.kind is Kind.STORE and not sources:
             parts = tuple(
                 self.registers.operand(each, name, opcode.width)
-                for role, operand in statement.with_roles()
+                for role, operand in statement.roles
                 if role is OperandRole.USE and operand.startswith("{")
                 for name in operand.strip("{} ").split(",")
             )
@@ -492,7 +497,7 @@ class _Filler:
             return None  # Rows of a matrix, or copies of several devices.
         if access.size is not None or not is_bulk:
             return access.size
-        for role, operand in statement.with_roles():
+        for role, operand in statement.roles:
             if role is OperandRole.USE:
                 return number_of(self.registers.operand(each, operand, 64))
         return None
@@ -657,9 +662,7 @@ class _Filler:
             return
         arrives, waits = True, True
         name = threads = mask = None
-        operands = [
-            operand for role, operand in statement.with_roles() if role is not OperandRole.DEFINE
-        ]
+        operands = [operand for role, operand in statement.roles if role is not OperandRole.DEFINE]
         words = statement.operation_words
         if level is Scope.WORKGROUP:
             waits = words[-1] != "arrive"
@@ -699,7 +702,7 @@ class _Filler:
         if place is None:
             return
         ordering = statement.ordering
-        numbers = [operand for role, operand in statement.with_roles() if role is OperandRole.USE]
+        numbers = [operand for role, operand in statement.roles if role is OperandRole.USE]
         first = self.registers.operand(each, numbers[0], 32) if numbers else None
         result = self.registers.result(each, statement.defines[0]) if statement.defines else None
         expects = "expect_tx" in statement.operation_words
@@ -747,7 +750,8 @@ class _Filler:
             for access in accesses
             if access.result is not None and (access.is_strong or access.is_atomic)
         }
-        for each in self.function.instructions:
+        waits = not MBARRIER_WAITS.isdisjoint(self.function.operations)
+        for each in self.function.instructions if waits else ():
             if each.statement.operation in MBARRIER_WAITS:
                 for register in each.statement.defines:
                     results[registers.result(each, register)] = each.number

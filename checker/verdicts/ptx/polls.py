@@ -36,7 +36,8 @@ def with_polls_apart(function: PtxFunction) -> PtxFunction:
                     for targets in (own.successors, own.table)
                 )
                 blocks[each] = replace(own, successors=after, table=table)
-    return replace(function, blocks=tuple(blocks))
+    is_apart = len(blocks) > len(function.blocks)
+    return replace(function, blocks=tuple(blocks)) if is_apart else function
 
 
 def _polls(function: PtxFunction, body: frozenset[int]) -> bool:

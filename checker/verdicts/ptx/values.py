@@ -48,10 +48,12 @@ class Registers(RegisterValues):
             },
             {each.number: block.number for block in blocks for each in block.instructions},
         )
-        texts = {operand for each in self._instructions() for operand in each.statement.operands}
         self.has_one_dimension = not any(
-            name in text for text in texts for name in ("%tid.y", "%tid.z")
+            name in ("%tid.y", "%tid.z")
+            for each in self.function.instructions
+            for name in each.statement.specials
         )
+        self._widths: dict[str, int] = {}
         self._used: dict[tuple[int, str], Value] = {}
         self._solved_walks()
 
@@ -80,11 +82,6 @@ class Registers(RegisterValues):
     def result(self, instruction: PtxInstruction, register: str) -> Value:
         """The value that a register has after an instruction that defines it."""
         return self.table.result(instruction.number, register, self._bits(register))
-
-    # The graph
-
-    def _instructions(self) -> Iterator[PtxInstruction]:
-        yield from self.function.instructions
 
     # One pass
 
@@ -152,7 +149,7 @@ class Registers(RegisterValues):
             for register in targets:
                 yield register, self._returned(each, register)
             return
-        sources = [text for role, text in statement.with_roles() if role is not OperandRole.DEFINE]
+        sources = [text for role, text in statement.roles if role is not OperandRole.DEFINE]
         if any(text.startswith(("{", "[")) for text in sources) or len(targets) > 1:
             yield from self._several(each, targets, sources)
             return
@@ -267,5 +264,8 @@ class Registers(RegisterValues):
         return self.table.opaque(f"special {name}", bits or 32, varies=True)
 
     def _bits(self, register: str) -> int:
-        element = element_of((self.function.type_of(register) or "b32").removeprefix("."))
-        return element[1] * element[2] if element is not None else 32
+        if (found := self._widths.get(register)) is None:
+            element = element_of((self.function.type_of(register) or "b32").removeprefix("."))
+            found = element[1] * element[2] if element is not None else 32
+            self._widths[register] = found
+        return found

@@ -136,7 +136,7 @@ class OutstandingTokens:
 
     def _issued_until(self, newest: int) -> int:
         delivered = 0
-        if not self.bounds.in_order:
+        if not self.issued or next(iter(self.issued)) > newest or not self.bounds.in_order:
             return delivered
         for clock in [each for each in self.issued if each <= newest]:
             delivered |= self.issued.pop(clock)

@@ -28,6 +28,7 @@ from fencewright.lowering.cdna.code.text import (
 )
 from fencewright.lowering.code.dataflow import entries
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.records import record
 from fencewright.lowering.vocabulary import AddressSpace
 
 RETURN_ADDRESS = Registers(("s30", "s31"))
@@ -45,7 +46,7 @@ def is_return(instruction: AssemblyInstruction) -> bool:
     return is_jump and instruction.operands[:1] == (RETURN_ADDRESS,)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Step:
     """An instruction with its effects."""
 
@@ -68,7 +69,7 @@ class Step:
         return self.effects.kind is Kind.END and self.instruction.mnemonic in JUMPS
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Block:
     """Instructions that run one after another, and the blocks that may run next."""
 
@@ -96,7 +97,8 @@ def flow_of(function: Function) -> Flow:
     of_label = {name: number for number, (labels, _) in enumerate(runs) for name in labels}
     steps = [step for _, each in runs for step in each]
     subroutines: list[int] = []
-    if any(step.effects.is_subroutine for step in steps):
+    has_calls = not function.mnemonics.isdisjoint(CALLS)
+    if has_calls and any(step.effects.is_subroutine for step in steps):
         values = [step for _, each in runs if not _jumps_far(each) for step in each]
         subroutines = _named_in([step for step in values if not step.ends_block], of_label)
     blocks = [
@@ -105,9 +107,10 @@ def flow_of(function: Function) -> Flow:
     ]
     if _begins_twice(runs):
         blocks = [Block((), (1, 2)), *(_moved(block) for block in blocks)]
-    if any(step.instruction.mnemonic == SETS_MSBS for step in steps):
+    if SETS_MSBS in function.mnemonics:
         blocks = _with_whole_numbers(function, blocks, chip.generation)
-    is_called = not function.descriptor and any(step.is_return for step in steps)
+    has_jumps = not function.mnemonics.isdisjoint(JUMPS)
+    is_called = has_jumps and not function.descriptor and any(step.is_return for step in steps)
     return Flow(function, tuple(blocks), is_called, chip)
 
 
@@ -142,9 +145,10 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
     """Labels, and the instructions from them to the next label or jump."""
     labels: list[str] = []
     steps: list[Step] = []
+    has_calls = not function.mnemonics.isdisjoint(CALLS)
     returns = {
         each.operands[0]
-        for each in function.instructions
+        for each in (function.instructions if has_calls else ())
         if each.mnemonic in CALLS and each.operands and each.operands[0] != RETURN_ADDRESS
     }
     for each in function.body:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 
+from fencewright.lowering.code.records import record
 from fencewright.lowering.code.source_location import (
     AssemblyError,
     SourceLine,
@@ -19,7 +20,7 @@ from fencewright.lowering.code.source_location import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Registers:
     """One register or several, as ``v[0:1]``, by their 32-bit parts, lowest first.
 
@@ -48,7 +49,7 @@ Operand = Registers | ModifiedRegisters | int | str
 """Registers, a constant, or any other words: a label, ``off``, a symbol, ``hwreg(..)``, a sum."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class AssemblyInstruction:
     """One instruction. ``modifiers`` are the words after the operands, ``sc0`` or ``offset:4``.
 
@@ -70,7 +71,7 @@ class AssemblyInstruction:
         return replace(self, modifiers=modifiers, text=" ".join((*words, *modifiers)))
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class AssemblyLabel:
     """A place that branches name."""
 
@@ -112,16 +113,20 @@ class Function:
     metadata: Mapping[str, int] = field(default_factory=dict[str, int])
     chip: str = ""
     is_whole: bool = False
+    instructions: tuple[AssemblyInstruction, ...] = field(init=False, repr=False, compare=False)
+    mnemonics: frozenset[str] = field(init=False, repr=False, compare=False)
+    """``instructions`` in their order, and the names among them."""
+
+    def __post_init__(self) -> None:
+        instructions = tuple(each for each in self.body if isinstance(each, AssemblyInstruction))
+        mnemonics = frozenset(each.mnemonic for each in instructions)
+        object.__setattr__(self, "instructions", instructions)
+        object.__setattr__(self, "mnemonics", mnemonics)
 
     @property
     def threads(self) -> int | None:
         """The largest number of threads in a work-group, if the metadata have it."""
         return self.metadata.get("max_flat_workgroup_size")
-
-    @property
-    def instructions(self) -> tuple[AssemblyInstruction, ...]:
-        """The instructions, in their order."""
-        return tuple(each for each in self.body if isinstance(each, AssemblyInstruction))
 
     def without(self, instruction: AssemblyInstruction) -> "Function":
         """The function with one instruction left out."""
@@ -684,11 +689,14 @@ def _with_operators(words: list[str]) -> str:
     return operand
 
 
+_BETWEEN = " :: "
+
+
 def halves(instruction: AssemblyInstruction) -> tuple[AssemblyInstruction, ...]:
     """The two vector instructions that one of gfx11 and later is (``a :: b``), or itself."""
-    texts = instruction.text.split(" :: ")
-    if len(texts) == 1:
+    if _BETWEEN not in instruction.text:
         return (instruction,)
+    texts = instruction.text.split(_BETWEEN)
     return tuple(read_instruction(each, instruction.line, instruction.source) for each in texts)
 
 

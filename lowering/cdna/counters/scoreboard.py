@@ -137,8 +137,9 @@ class CounterState:
     def copy(self) -> "CounterState":
         """The same state with the clock at zero and ages no greater than a wait can use."""
         made = CounterState(self.limit)
-        shift, oldest = self.clock, 1 - self.limit
-        made.stamps = {t: max(stamp - shift, oldest) for t, stamp in self.stamps.items()}
+        if self.stamps:
+            shift, oldest = self.clock, 1 - self.limit
+            made.stamps = {t: max(stamp - shift, oldest) for t, stamp in self.stamps.items()}
         made.outstanding, made.extra, made.kinds = self.outstanding, self.extra, self.kinds
         return made
 

@@ -5,11 +5,11 @@ register that it begins with. Registers that are written more than once are not 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
 from fencewright.lowering.code.effects import Access, Kind, Proxy
+from fencewright.lowering.code.records import record
 from fencewright.lowering.ptx.code.statements import SILENT_CALLEES, Statement, names_in, number
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction, PtxVariable
 from fencewright.lowering.vocabulary import AddressSpace
@@ -40,7 +40,7 @@ class Overlap(IntEnum):
     SURE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Place:
     """The place of an access: ``offset`` bytes after ``root``, a variable or a register.
 
@@ -70,7 +70,13 @@ class Places:
 
     def __init__(self, file: PtxFile, function: PtxFunction):
         self.function = function
-        self.variables: dict[str, PtxVariable] = {**file.variables, **function.variables}
+        used = (name for each in function.instructions for name in each.statement.uses)
+        of_file = file.variables.keys() & set(used) if file.variables else ()
+        self.variables: dict[str, PtxVariable] = {
+            **{name: file.variables[name] for name in of_file},
+            **function.variables,
+        }
+        """Those of the function, and those of the file that it names."""
         self.parameters = {each.name for each in function.parameters}
         written: dict[str, PtxInstruction | None] = {}
         for each in function.instructions:

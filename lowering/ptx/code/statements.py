@@ -15,6 +15,7 @@ from sys import intern
 from types import MappingProxyType
 
 from fencewright.lowering.code.effects import Access, Effects, Kind, Proxy
+from fencewright.lowering.code.records import record
 from fencewright.lowering.ptx.code.forms import SLOTS, Fit, fit
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, RmwKind, Scope
 
@@ -431,26 +432,23 @@ class Opcode:
     known: OperationRow | None
     operation: str
     kind: Kind
+    head: str = field(init=False, repr=False, compare=False)
+    type: str = field(init=False, repr=False, compare=False)
+    of_parameters: bool = field(init=False, repr=False, compare=False)
+    """``head``: the first of its words, as ``atom``. ``type``: the last of its types; "" if the
+    name has none. ``of_parameters``: true of ``ld.param`` and ``st.param``, whose places are no
+    memory of other threads."""
 
-    @property
-    def head(self) -> str:
-        """The first of its words, as ``atom``."""
-        return self.words[0]
-
-    @property
-    def type(self) -> str:
-        """The last of its types; "" if the name has none."""
-        return self.types[-1] if self.types else ""
+    def __post_init__(self) -> None:
+        of_parameters = self.row is not None and self.row.words[-1].startswith("param")
+        object.__setattr__(self, "head", self.words[0])
+        object.__setattr__(self, "type", self.types[-1] if self.types else "")
+        object.__setattr__(self, "of_parameters", of_parameters)
 
     @property
     def is_float(self) -> bool:
         """True where its last type is a floating-point number, or several."""
         return self.type.startswith(("f", "bf"))
-
-    @property
-    def of_parameters(self) -> bool:
-        """True of ``ld.param`` and ``st.param``, whose places are no memory of other threads."""
-        return self.row is not None and self.row.words[-1].startswith("param")
 
     @property
     def columns(self) -> int | None:
@@ -616,7 +614,7 @@ _REMEMBERED = 1 << 16
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Statement:
     """One instruction of PTX. ``guard`` is its predicate, ``!%p1`` if it is negated, or "".
 
@@ -635,19 +633,31 @@ class Statement:
     defines: tuple[str, ...] = field(init=False, repr=False, compare=False)
     uses: tuple[str, ...] = field(init=False, repr=False, compare=False)
     accesses: tuple[Access, ...] = field(init=False, repr=False, compare=False)
-    """``defines``: the registers that it writes. ``uses``: the names that it reads, its guard's
-    among them: registers, variables, no labels. ``accesses`` to memory; of an operand that is a
-    descriptor, the name."""
+    specials: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """``roles`` of its operands; without a row they are all used. ``defines``: the registers that
+    it writes. ``uses``: the names that it reads, its guard's among them: registers, variables, no
+    labels. ``accesses`` to memory; of an operand that is a descriptor, the name. ``specials``: the
+    special registers."""
+    ordering: Ordering | None = field(init=False, repr=False, compare=False)
+    scope: Scope | None = field(init=False, repr=False, compare=False)
+    is_strong: bool = field(init=False, repr=False, compare=False)
+    """``ordering``: None where it has none to have. ``scope`` of a strong access, fence or barrier.
+    ``is_strong``: true of an access or fence with an ordering other than weak."""
 
     def __post_init__(self) -> None:
         # Analyses ask for them at every visit of a loop.
         row = self.opcode.known
+        ordering = None if row is None else self.opcode.ordering
+        object.__setattr__(self, "ordering", ordering)
+        object.__setattr__(self, "scope", None if row is None else self.opcode.scope)
+        object.__setattr__(self, "is_strong", ordering not in (None, Ordering.WEAK))
         object.__setattr__(self, "operation", self.opcode.operation)
         object.__setattr__(self, "kind", self.opcode.kind)
         object.__setattr__(self, "roles", tuple(self._roles()))
         object.__setattr__(self, "defines", tuple(self._defines()))
         object.__setattr__(self, "uses", tuple(self._uses()))
         object.__setattr__(self, "accesses", () if row is None else tuple(self._accesses(row)))
+        object.__setattr__(self, "specials", tuple(self._specials()))
 
     def __str__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""
@@ -668,25 +678,6 @@ class Statement:
         """Its operation as a name is written: ``mbarrier.try_wait``."""
         return self.operation.replace(" ", ".")
 
-    @property
-    def ordering(self) -> Ordering | None:
-        """Its ordering; None where it has none to have."""
-        return None if self.opcode.known is None else self.opcode.ordering
-
-    @property
-    def scope(self) -> Scope | None:
-        """The scope of a strong access, fence or barrier."""
-        return None if self.opcode.known is None else self.opcode.scope
-
-    @property
-    def is_strong(self) -> bool:
-        """True if it is an access or fence with an ordering other than weak."""
-        return self.ordering not in (None, Ordering.WEAK)
-
-    def with_roles(self) -> tuple[tuple[OperandRole, str], ...]:
-        """Its operands with their roles; without a row they are all used."""
-        return self.roles
-
     def _roles(self) -> Iterator[tuple[OperandRole, str]]:
         row = self.opcode.known
         roles = row.roles if row is not None else ()
@@ -706,7 +697,10 @@ class Statement:
 
     def operand(self, role: OperandRole) -> str:
         """The first operand of a role without its brackets; "" if there is none."""
-        return next((_inner(text) for each, text in self.with_roles() if each is role), "")
+        for each, text in self.roles:
+            if each is role:
+                return _inner(text)
+        return ""
 
     def _defines(self) -> Iterator[str]:
         for role, operand in self.roles:
@@ -718,6 +712,11 @@ class Statement:
         for role, operand in self.roles:
             if role is not OperandRole.DEFINE and role is not OperandRole.LABEL:
                 yield from names_in(operand)
+
+    def _specials(self) -> Iterator[str]:
+        for operand in self.operands:
+            if "%" in operand:
+                yield from _specials_of(operand)
 
     @property
     def effects(self) -> Effects:
@@ -731,7 +730,7 @@ class Statement:
         first = next(spaces, None)
         second = next(spaces, first)
         following = 0
-        for role, operand in self.with_roles():
+        for role, operand in self.roles:
             if role in (OperandRole.READ, OperandRole.WRITE, OperandRole.UPDATE):
                 space = first if following == 0 else second
                 following += 1
@@ -782,6 +781,11 @@ def names_in(text: str) -> Iterator[str]:
 def _names_of(text: str) -> tuple[str, ...]:
     found = _NAME.findall(text)
     return tuple(intern(name) for name in found if _SPECIAL.fullmatch(name) is None)
+
+
+@lru_cache(_REMEMBERED)
+def _specials_of(text: str) -> tuple[str, ...]:
+    return tuple(intern(each) for each in _NAME.findall(text) if _SPECIAL.fullmatch(each))
 
 
 @lru_cache(_REMEMBERED)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
 
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.records import record
 from fencewright.lowering.code.source_location import (
     AssemblyError,
     SourceLine,
@@ -20,6 +22,7 @@ from fencewright.lowering.code.source_location import (
 )
 from fencewright.lowering.ptx.code.statements import (
     CONTROL,
+    Opcode,
     Statement,
     element_of,
     read_statement,
@@ -40,7 +43,7 @@ class PtxError(AssemblyError):
         return f"{self.file}:{self.line}: error: {self.problem}"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class PtxInstruction:
     """One instruction, numbered within its function; ``source``: where it was written, if said.
 
@@ -137,17 +140,27 @@ class PtxFunction:
     threads: tuple[int, int, int] | None = None
     largest: tuple[int, int, int] | None = None
     cluster: tuple[int, int, int] | None = None
+    instructions: tuple[PtxInstruction, ...] = field(init=False, repr=False, compare=False)
+    opcodes: tuple[Opcode, ...] = field(init=False, repr=False, compare=False)
+    operations: frozenset[str] = field(init=False, repr=False, compare=False)
+    is_known: bool = field(init=False, repr=False, compare=False)
+    """``instructions`` in their order; the ``opcodes`` among them, each once, and ``operations``:
+    most analyses are about those that few functions have. ``is_known``: none is opaque."""
+
+    def __post_init__(self) -> None:
+        instructions = tuple(each for block in self.blocks for each in block.instructions)
+        by_name = {each.statement.opcode.name: each.statement.opcode for each in instructions}
+        opcodes = tuple(by_name.values())
+        is_known = all(each.kind is not Kind.OPAQUE for each in opcodes)
+        object.__setattr__(self, "instructions", instructions)
+        object.__setattr__(self, "opcodes", opcodes)
+        object.__setattr__(self, "operations", frozenset(each.operation for each in opcodes))
+        object.__setattr__(self, "is_known", is_known)
 
     @property
     def most_threads(self) -> int | None:
         """Threads of a work-group at most, None where nothing limits them."""
         return None if self.largest is None else prod(self.largest)
-
-    @property
-    def instructions(self) -> Iterator[PtxInstruction]:
-        """The instructions in their order."""
-        for block in self.blocks:
-            yield from block.instructions
 
     def type_of(self, register: str) -> str | None:
         """The type of a register; None for other names."""
