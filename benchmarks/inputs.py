@@ -140,9 +140,12 @@ k{0}:
 \ts_load_dwordx4 s[4:7], s[0:1], 0x0
 \ts_load_dword s3, s[0:1], 0x10
 \tv_lshlrev_b32_e32 v1, 2, v0
+\ts_lshl_b32 s2, s2, 10
+\tv_add_u32_e32 v5, s2, v0
+\tv_lshlrev_b32_e32 v5, 2, v5
 \ts_waitcnt lgkmcnt(0)
 """
-_AMD_PART = """\tglobal_load_dword v2, v1, s[4:5]
+_AMD_PART = """\tglobal_load_dword v2, v5, s[4:5]
 \ts_waitcnt vmcnt(0)
 \tds_write_b32 v1, v2
 \ts_waitcnt lgkmcnt(0)
@@ -153,7 +156,7 @@ _AMD_PART = """\tglobal_load_dword v2, v1, s[4:5]
 \ts_cmp_gt_i32 s3, 0x{1:x}
 \ts_cbranch_scc1 .LBB{0}_{1}
 \tv_xor_b32_e32 v3, 1, v3
-\tglobal_store_dword v1, v3, s[6:7]
+\tglobal_store_dword v5, v3, s[6:7]
 .LBB{0}_{1}:
 \tv_add_u32_e32 v4, v3, v2
 """

@@ -176,24 +176,25 @@ class Barriers:
 
     def _leave(self, number: int, at: _At) -> _At:
         last, unordered, issued = at.last, at.unordered, at.issued
+        before = [*bits(last)]
         for _, operation in self.code.counted[number]:
             if operation is None or operation.number not in self.places:
                 continue
-            flight = self.places[operation.number].flight
-            own = operation.number
+            own, bit = operation.number, operation.bit
+            flight = self.places[own].flight
             if operation.kind is Kind.BARRIER:
                 self.before[own] |= unordered & ~flight
                 self.next_to[own] |= last
-                for each in bits(last):
-                    self.next_to[each] |= operation.bit
+                for each in before:
+                    self.next_to[each] |= bit
                 self.delivered |= issued & ~flight
                 self.earlier[own] |= issued
-                last, unordered, issued = operation.bit, unordered & flight, issued | operation.bit
+                last, unordered, issued, before = bit, unordered & flight, issued | bit, [own]
                 continue
             if not self.barriers and operation.in_lds and operation.reads:
                 self.delivered |= issued & ~flight
-            counts = operation.bit & self._counted
-            unordered, issued = unordered | counts, issued | operation.bit
-            for each in bits(last) if counts else ():
+            counts = bit & self._counted
+            unordered, issued = unordered | counts, issued | bit
+            for each in before if counts else ():
                 self.after[each] |= counts
         return _At(last, unordered, issued)

@@ -17,6 +17,7 @@ from fencewright.checker.amd.state import Code, State, code_of, solve, walk
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.text import Function
+from fencewright.lowering.cdna.counters.scoreboard import CounterEventKind
 from fencewright.lowering.code.bits import mask_of
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.records import record
@@ -68,6 +69,7 @@ def place_of(state: State) -> Place:
     )
 
 
+_UNORDERED = CounterEventKind.SCALAR | CounterEventKind.FLAT
 _NO_READS = (0,) * len(LEVELS)
 
 
@@ -91,6 +93,9 @@ class LiftedFunction:
 
     code: Code
     places: Mapping[int, Place]
+    waits: Mapping[int, Mapping[str, int]]
+    """By the ``id`` of a wait's step the counts that it waits for; of counters that may be out of
+    order, 0 alone."""
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -284,12 +289,23 @@ def lift_flow(flow: Flow, mode: Mode) -> LiftedFunction:
 
 def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
     """The guarantees of each operation; ``entries``: the solution of ``solve`` for ``code``."""
-    places = {
-        operation.number: place_of(state)
-        for _, _, operation, state in walk(code, entries)
-        if operation is not None
-    }
-    return LiftedFunction(code, places)
+    places: dict[int, Place] = {}
+    waits: dict[int, Mapping[str, int]] = {}
+    for _, step, operation, state in walk(code, entries):
+        if operation is not None:
+            places[operation.number] = place_of(state)
+        elif step.effects.kind is Kind.WAIT:
+            waits[id(step)] = _counts_in(state, code.waits[step.instruction.line])
+    return LiftedFunction(code, places, waits)
+
+
+def _counts_in(state: State, counts: Mapping[str, int]) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for counter, tokens in state.counters.items():
+        least = counts.get(counter)
+        if least is not None and not (least and tokens.bounds.kinds & _UNORDERED):
+            found[counter] = least
+    return found
 
 
 def pending_bits(

@@ -126,8 +126,10 @@ class _Analysis:
         self.flow = code.flow
         self.entries = entries
         self.found: dict[tuple[Rule, int], Finding] = {}
-        steps = [block.steps for block in self.flow.blocks]
-        self.after_unknown = frozenset(map(id, after(self.flow.blocks, steps, is_unknown)))
+        self.after_unknown = frozenset[int]()
+        if Kind.OPAQUE in self.flow.kinds:
+            steps = [block.steps for block in self.flow.blocks]
+            self.after_unknown = frozenset(map(id, after(self.flow.blocks, steps, is_unknown)))
 
     def findings(self) -> list[Finding]:
         """All findings, one for each load and rule."""

@@ -24,19 +24,19 @@ def data_loads(flow: Flow) -> frozenset[int]:
     """The scalar loads that may read data, by the ``id`` of their step."""
     if not any(_is_scalar_load(step) for block in flow.blocks for step in block.steps):
         return frozenset()
-    blocks = flow.blocks
+    moves = [[step for step in block.steps if _may_move(step)] for block in flow.blocks]
 
     def after(number: int, pointers: frozenset[str]) -> frozenset[str]:
         leaving = set(pointers)
-        for step in blocks[number].steps:
+        for step in moves[number]:
             _transfer(leaving, step)
         return frozenset(leaving)
 
     start = {0: _preloaded(flow.function.descriptor)}
     loads: set[int] = set()
-    for number, entry in solve(graph_of(blocks), start, after, frozenset[str].union).items():
+    for number, entry in solve(graph_of(flow.blocks), start, after, frozenset[str].union).items():
         pointers = set(entry)
-        for step in blocks[number].steps:
+        for step in moves[number]:
             if _is_scalar_load(step) and not pointers.isdisjoint(_base(step)):
                 loads.add(id(step))
             _transfer(pointers, step)
@@ -53,6 +53,11 @@ def _preloaded(descriptor: Mapping[str, int]) -> frozenset[str]:
 def _is_scalar_load(step: Step) -> bool:
     effects = step.effects
     return effects.kind is Kind.LOAD and effects.space is AddressSpace.CONSTANT
+
+
+def _may_move(step: Step) -> bool:
+    """True of a scalar load, and of what writes a register that may have a pointer."""
+    return _is_scalar_load(step) or any(map(_is_scalar, step.effects.defines))
 
 
 def _base(step: Step) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ says which of these count.
 Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease and insertAcquire.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
@@ -146,7 +146,7 @@ class Code:
 
     def of_kinds(self, *kinds: Kind) -> int:
         """The operations of some kinds, a bit each."""
-        return _those(self.operations, lambda each: each.kind in kinds)
+        return mask_of(each.number for each in self.operations if each.kind in kinds)
 
     def those(self, mask: int) -> tuple[Operation, ...]:
         """The operations in a set."""
@@ -162,6 +162,7 @@ def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
     ``data`` as ``operations_of`` has it.
     """
     operations, of_step = operations_of(flow, mode, data)
+    known: dict[str, dict[str, int]] = {}
     counted = tuple(
         tuple(
             (step, of_step.get(id(step)))
@@ -171,22 +172,28 @@ def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
         for block in flow.blocks
     )
     waits = {
-        step.instruction.line: _counts(flow, step)
+        step.instruction.line: known.get(text := step.instruction.text)
+        or known.setdefault(text, _counts(flow, step))
         for block in flow.blocks
         for step in block.steps
         if step.effects.kind is Kind.WAIT
     }
+    reads = [each for each in operations if each.reads]
+    unseen = mask_of(each.number for each in operations if each.kind is Kind.OPAQUE)
     return Code(
         flow,
         mode,
         operations,
         counted,
         waits,
-        in_memory=_those(operations, lambda each: each.in_memory),
-        in_lds=_those(operations, lambda each: each.in_lds),
-        writes=_those(operations, lambda each: each.writes or each.kind is Kind.OPAQUE),
-        reads=_those(operations, lambda each: each.reads or each.kind is Kind.OPAQUE),
-        coherent=tuple(_coherent(operations, scope) for scope in mode.scopes),
+        in_memory=mask_of(each.number for each in operations if each.in_memory),
+        in_lds=mask_of(each.number for each in operations if each.in_lds),
+        writes=unseen | mask_of(each.number for each in operations if each.writes),
+        reads=unseen | mask_of(each.number for each in reads),
+        coherent=tuple(
+            mask_of(each.number for each in reads if each.scope.includes(scope))
+            for scope in mode.scopes
+        ),
         tokens=_tokens(counted),
     )
 
@@ -201,14 +208,6 @@ def _tokens(counted: Iterable[Iterable[tuple[Step, Operation | None]]]) -> Token
         for register in step.effects.defines
     )
     return Tokens(tuple(dict.fromkeys((ANYTHING, LDS_DATA, *loaded))))
-
-
-def _those(operations: Iterable[Operation], chosen: Callable[[Operation], bool]) -> int:
-    return mask_of(each.number for each in operations if chosen(each))
-
-
-def _coherent(operations: Iterable[Operation], scope: Scope) -> int:
-    return _those(operations, lambda each: each.reads and each.scope.includes(scope))
 
 
 def _counts(flow: Flow, step: Step) -> dict[str, int]:
@@ -347,6 +346,11 @@ class State:
         made.pending_peer_invalidates = dict(self.pending_peer_invalidates)
         made.stale_for_peers = list(self.stale_for_peers)
         return made
+
+    def rewind(self) -> None:
+        """Put its clocks at zero."""
+        for counter in self.counters.values():
+            counter.rewind()
 
     def join(self, other: "State") -> bool:
         """Become the join with another state; True if it changes."""
@@ -492,29 +496,31 @@ class State:
         results: tuple[str, ...] = effects.defines
         if effects.kind is Kind.COPY:
             results = (*results, LDS_DATA)
-        registers = tokens = self._tokens.of_registers(results)
+        registers = tokens = self._tokens.of_registers(results) if results else 0
+        in_memory = operation is not None and operation.in_memory
         if operation is not None and (
             not operation.is_invalidate or operation.number in self.pending_invalidates
         ):
-            tokens |= self._tokens.of_operations(operation.bit)
-            self.flight |= operation.bit
-            self.only_in_memory &= ~operation.bit
-            self.only_in_lds &= ~operation.bit
+            bit = operation.bit
+            tokens |= self._tokens.of_operations(bit)
+            self.flight |= bit
+            if self.only_in_memory or self.only_in_lds:
+                self.only_in_memory &= ~bit
+                self.only_in_lds &= ~bit
         kinds = 0
         for event in effects.events:
-            counter = self.counters[event.counter]
+            name = event.counter
+            counter = self.counters[name]
             # A flat access that cannot be to LDS is done once memory has seen its end.
-            alone = operation is not None and operation.in_memory and event.counter in _COUNTS_LDS
-            counter.issue(event, registers if alone else tokens)
+            counter.issue(event, registers if in_memory and name in _COUNTS_LDS else tokens)
             kinds |= event.kind
-            if not self.chip.splits_counters:
-                self._deliver(event.counter, counter.overflow())
+            if not self.chip.splits_counters and (arrived := counter.overflow()):
+                self._deliver(name, arrived)
+        own = halves_of(step) if results else 0
         for register in results:
             before = self.loads.get(register)
             more, halves = (before.kinds, before.halves) if before else (0, 0)
-            self.loads[register] = Load(
-                step.instruction.line, kinds | more, halves | halves_of(step)
-            )
+            self.loads[register] = Load(step.instruction.line, kinds | more, halves | own)
 
     def _operate(self, code: Code, operation: Operation) -> None:
         kind, bit, effect = operation.kind, operation.bit, operation.effect
@@ -609,9 +615,9 @@ class State:
             self.pending_peer_invalidates = {}
         for each, kind in _FLAT_LEAVES.get(name, ()):
             other = self.counters.get(each)
-            if other is None or other.tokens & self._tokens.of_registers((ANYTHING,)):
+            if other is None or not other.bounds.kinds & _FLAT:
                 continue
-            if other.bounds.kinds & _FLAT:
+            if not other.tokens & self._tokens.of_registers((ANYTHING,)):
                 other.bounds.kinds = other.bounds.kinds & ~_FLAT | kind
 
     def _deliver(self, name: Counter, tokens: int) -> None:
@@ -620,15 +626,18 @@ class State:
             return
         left = 0
         for key, other in self.counters.items():
-            left |= tokens & other.tokens if key is not name else 0
+            if key is not name and other.tokens:
+                left |= tokens & other.tokens
         self._end(self._tokens.operations_in(tokens & ~left))
+        for register in self._tokens.registers_in(tokens & ~left):
+            del self.loads[register]
+        if not left:
+            return
         past = self._tokens.operations_in(left)
         if name in _COUNTS_LDS:
             self.only_in_memory |= past
         else:
             self.only_in_lds |= past
-        for register in self._tokens.registers_in(tokens & ~left):
-            del self.loads[register]
         leaves = _FLAT_LEAVES.get(name, ())
         for register in self._tokens.registers_in(left):
             load = self.loads[register]
@@ -641,8 +650,11 @@ class State:
         if not operations:
             return
         self.flight &= ~operations
-        self.only_in_memory &= ~operations
-        self.only_in_lds &= ~operations
+        if self.only_in_memory or self.only_in_lds:
+            self.only_in_memory &= ~operations
+            self.only_in_lds &= ~operations
+        if not (self.covered or self.pending_invalidates):
+            return
         for number in [each for each in self.covered if operations >> each & 1]:
             del self.covered[number]
         for number in [each for each in self.pending_invalidates if operations >> each & 1]:
@@ -723,10 +735,13 @@ def solve(code: Code) -> dict[int, State]:
     if not code.flow.blocks:
         return {}
     entries = {0: State(code, code.flow.is_called)}
-    # A copy has its clocks at zero, as states that are joined have to.
-    solve_in_place(
-        graph_of(code.flow.blocks), entries, lambda n, entry: leave(code, n, entry).copy(), [0]
-    )
+
+    def left(number: int, entry: State) -> State:
+        leaving = leave(code, number, entry)
+        leaving.rewind()  # As states that are joined have to be.
+        return leaving
+
+    solve_in_place(graph_of(code.flow.blocks), entries, left, [0])
     return dict(sorted(entries.items()))
 
 

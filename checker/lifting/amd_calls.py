@@ -47,7 +47,7 @@ class Call:
 
 def calls_of(flow: Flow) -> dict[int, Call]:
     """The calls of a function by line, and the jumps to functions that are known."""
-    if not any(_may_call(block) for block in flow.blocks):
+    if flow.kinds.isdisjoint((Kind.CALL, Kind.JUMP)) or not any(map(_may_call, flow.blocks)):
         return {}
 
     def transfer(number: int, entering: Symbols) -> Symbols:

@@ -95,17 +95,19 @@ class BarrierAnalysis:
     def __init__(self, places: Places):
         self.places = places
         self.function = places.function
-        self.barriers = [
-            each
-            for each in self.function.instructions
-            if each.statement.operation in MEETS and _is_of_all(each.statement)
+        meetings = [
+            each for each in self.function.instructions if each.statement.operation in MEETS
         ]
+        self.barriers = [each for each in meetings if _is_of_all(each.statement)]
+        has_others = not _OF_GROUPS.isdisjoint(self.function.operations)
+        self._has_groups = has_others or len(meetings) > len(self.barriers)
+        """Some barrier is not of all threads, or has another number than zero."""
         self._barrier = {each.number: n for n, each in enumerate(self.barriers)}
         self._data: list[_Data] = []
 
     def surplus(self) -> Iterator[PtxInstruction]:
         """The barriers that can go together, in the order of the text."""
-        if not self.barriers or not self.function.is_entry or self._has_groups():
+        if not self.barriers or not self.function.is_entry or self._has_groups:
             return
         before, after, next_to = self._intervals()
         kept = beside_unknown(self.function)
@@ -119,13 +121,6 @@ class BarrierAnalysis:
             gone.add(n)
             chosen.append(self.barriers[n])
         yield from reversed(chosen)
-
-    def _has_groups(self) -> bool:
-        """True if some barrier is not of all threads, or has another number than zero."""
-        return not _OF_GROUPS.isdisjoint(self.function.operations) or any(
-            each.statement.operation in MEETS and not _is_of_all(each.statement)
-            for each in self.function.instructions
-        )
 
     def _intervals(self) -> tuple[list[set[int]], list[set[int]], list[set[int]]]:
         """By barrier: the accesses before it and after it, and the barriers next to it."""

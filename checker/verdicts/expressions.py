@@ -88,7 +88,7 @@ class Expressions:
         own = tuple(arguments)
         if operation in _COMMUTATIVE:
             # The constant last, else the order of the table: one sum has one value.
-            own = tuple(sorted(own, key=_place_in_sum))
+            own = _in_order(own)
         if (folded := self._folded(operation, own, bits)) is not None:
             return folded
         return self._divided(self.table.apply(operation, own, bits))
@@ -119,7 +119,7 @@ class Expressions:
 
     def resized(self, value: Value, bits: int, *, signed: bool = False) -> Value:
         """A value in another width: truncated, or extended by zeros or its sign."""
-        if value.bits == bits or is_variable(value):
+        if value.bits == bits or (isinstance(value, Param) and is_variable(value)):
             return value
         if (number := number_of(value)) is not None:
             return self.constant(_as_signed(number, value.bits) if signed else number, bits)
@@ -253,10 +253,11 @@ class Expressions:
         return self.apply(value.operation, parts, value.bits)
 
     def _folded(self, operation: str, own: tuple[Value, ...], bits: int) -> Value | None:
-        numbers = [number_of(value) for value in own]
         if len(own) != 2:
             return None
-        first, second = numbers
+        first, second = number_of(own[0]), number_of(own[1])
+        if second is None and own[0] is not own[1]:
+            return None  # Nothing below is about any others.
         if first is not None and second is not None:
             width = own[0].bits
             if operation in _FOLDED:
@@ -588,6 +589,14 @@ def leaves(values: Iterable[Value]) -> set[Value]:
 def is_data(value: Value) -> bool:
     """True of a value that only memory, another lane or an unknown instruction decides."""
     return isinstance(value, Result | Opaque)
+
+
+def _in_order(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The arguments of a sum in their order; most are two that are in it."""
+    if len(values) == 2 and values[0].number <= values[1].number:
+        if number_of(values[0]) is None:
+            return values
+    return tuple(sorted(values, key=_place_in_sum))
 
 
 def _place_in_sum(value: Value) -> tuple[bool, int]:

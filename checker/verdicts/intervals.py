@@ -93,14 +93,15 @@ def _full_barriers(
     kernel: Kernel, level: Scope, roles: Roles, masked: frozenset[int]
 ) -> frozenset[int]:
     barriers = masked.union(each.instruction for each in candidates(kernel, level))
-    while True:
+    while barriers:
         walks = Walks(kernel, barriers, roles)
         # A barrier that is not full separates no one: paths go on through it, and may make
         # others of the rest ambiguous, so that all is looked at again without it.
         ambiguous = {number for start in walks.starts for number in walks.parted(start, level)}
         if not ambiguous:
-            return barriers
+            break
         barriers -= ambiguous
+    return barriers
 
 
 def candidates(kernel: Kernel, level: Scope) -> Iterator[Barrier]:
@@ -271,7 +272,7 @@ class Walks:
             block: tuple(sorted(loop.head for loop in kernel.loops_around(block)))
             for block in kernel.instructions
         }
-        self._kept = (kernel.accesses_at, kernel.mbarrier_at, kernel.group_at)
+        self._kept = {*kernel.accesses_at, *kernel.mbarrier_at, *kernel.group_at}
         self._members: dict[int, set[tuple[int | None, State]]] = {}
         self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
@@ -308,15 +309,22 @@ class Walks:
         return found
 
     def _parted(self, start: int | None, level: Scope, ends: Mapping[_Node, _Ending]) -> set[int]:
+        forks = [
+            node
+            for node, targets in self._graphs[start].items()
+            if len(targets) > 1 and not self.is_uniform_branch(node[0], level)
+        ]
+        if not forks or len(set(ends.values())) < 2:
+            return set()
         every = Graph(tuple(self._graphs[start]), self._graphs[start])
         live = every.within(every.backward.reachable(ends))
-        after: dict[_Node | None, _Node | None] = {}
-        if ends:
-            successors = {None: tuple(ends), **live.backward.successors}
-            after = immediate_dominators(Graph((None, *live.backward.nodes), successors), None)
+        successors = {None: tuple(ends), **live.backward.successors}
+        after = immediate_dominators(
+            Graph[_Node | None]((None, *live.backward.nodes), successors), None
+        )
         found = set[int]()
-        for node in live.nodes:
-            if len(live.successors[node]) < 2 or self.is_uniform_branch(node[0], level):
+        for node in forks:
+            if len(live.successors.get(node, ())) < 2:
                 continue
             meeting = after[node]
             if meeting is not None and self._is_of_iteration(live, node, meeting):
@@ -441,7 +449,7 @@ class Walks:
                 ends[node] = (number, state)
                 graph[node] = ()
                 return
-            if any(number in known for known in self._kept):
+            if number in self._kept:
                 self._members.setdefault(number, set()).add((start, state))
         graph[node] = tuple(
             (target, self._along(target, state))

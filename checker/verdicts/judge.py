@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from heapq import merge
 from itertools import chain, islice
 from math import prod
 from operator import attrgetter
@@ -298,31 +297,32 @@ class _Judge:
     def pairs(self) -> Iterator[tuple[Access, Access]]:
         """The accesses that may meet, by the objects that they are of."""
         accesses = self.kernel.accesses
-        written = {_key(each.place.root) for each in accesses if each.writes}
-        unknown = any(each.place.root.region is Region.UNKNOWN for each in accesses if each.writes)
-        relevant = [
-            each
-            for each in accesses
-            if unknown
-            or each.place.root.region is Region.UNKNOWN
-            or _key(each.place.root) in written
-        ]
-        by: dict[tuple[Root, bool], list[int]] = {}
-        for number, each in enumerate(relevant):
-            by.setdefault((each.place.root, each.writes), []).append(number)
-        open_roots = [root for root in dict.fromkeys(root for root, _ in by) if _is_unknown(root)]
-        for number, first in enumerate(relevant):
-            own = first.place.root
-            roots = [root for root, _ in by] if _is_unknown(own) else [own, *open_roots]
-            others = (
-                numbers[bisect_left(numbers, number) :]
-                for root in dict.fromkeys(roots)
-                if _may_alias(own, root)
-                for writes in ((True, False) if first.writes else (True,))
-                if (numbers := by.get((root, writes)))
-            )
-            for other in merge(*others):
-                yield first, relevant[other]
+        numbers: dict[Root, int] = {}
+        of = [numbers.setdefault(each.place.root, len(numbers)) for each in accesses]
+        roots = [*numbers]
+        writers = {root for root, each in zip(of, accesses, strict=True) if each.writes}
+        written = {_key(roots[root]) for root in writers}
+        unknown = any(_is_unknown(roots[root]) for root in writers)
+        is_relevant = [unknown or _is_unknown(root) or _key(root) in written for root in roots]
+        relevant = [own for own in zip(of, accesses, strict=True) if is_relevant[own[0]]]
+        by: dict[tuple[int, bool], list[int]] = {}
+        for number, (root, each) in enumerate(relevant):
+            by.setdefault((root, each.writes), []).append(number)
+        open_roots = [number for number, root in enumerate(roots) if _is_unknown(root)]
+
+        def partners(own: int, *, of_write: bool) -> list[int]:
+            every = range(len(roots)) if _is_unknown(roots[own]) else {own, *open_roots}
+            known = [each for each in every if _may_alias(roots[own], roots[each])]
+            kinds = (True, False) if of_write else (True,)
+            return sorted(n for each in known for kind in kinds for n in by.get((each, kind), ()))
+
+        found: dict[tuple[int, bool], list[int]] = {}
+        for number, (root, first) in enumerate(relevant):
+            key = root, first.writes
+            if (own := found.get(key)) is None:
+                own = found[key] = partners(root, of_write=first.writes)
+            for place in range(bisect_left(own, number), len(own)):
+                yield first, relevant[own[place]][1]
 
     def _endings(self) -> Iterator[tuple[Access, Access]]:
         """Each copy in a group that reads shared memory, with the ends of its thread."""

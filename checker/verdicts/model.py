@@ -840,7 +840,9 @@ class Kernel:
         return any(predicate(each) for each in own if end is None or each < end)
 
     def _reachable_after(self, block: int) -> set[int]:
-        return self._reached.setdefault(block, self.graph.reachable_after((block,)))
+        if (found := self._reached.get(block)) is None:
+            found = self._reached[block] = self.graph.reachable_after((block,))
+        return found
 
     @cached_property
     def _reached(self) -> dict[int, set[int]]:

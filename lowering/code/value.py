@@ -133,23 +133,29 @@ class ValueTable:
 
     def result(self, instruction: int, register: str, bits: int) -> Value:
         """A value that an instruction returns, of a register that it defines."""
-        return self._once(
-            (Result, instruction, register),
-            lambda n: Result(n, instruction, register, bits=bits, varies=True, is_opaque=True),
-        )
+        key = (Result, instruction, register)
+        if (found := self._made.get(key)) is None:
+            found = self._made[key] = Result(
+                len(self._made), instruction, register, bits=bits, varies=True, is_opaque=True
+            )
+        return found
 
     def apply(self, operation: str, arguments: Sequence[Value], bits: int = 0) -> Value:
         """An operation on values of this table."""
         key = (operation, bits, *arguments)
         if (found := self._made.get(key)) is None:
-            depth = 1 + max((each.depth for each in arguments), default=0)
+            depth, varies, is_opaque = 0, False, False
+            for each in arguments:
+                depth = max(depth, each.depth)
+                varies, is_opaque = varies or each.varies, is_opaque or each.is_opaque
+            depth += 1
             found = self._made[key] = Apply(
                 len(self._made),
                 operation,
                 key[2:],
                 bits=bits,
-                varies=any(each.varies for each in arguments),
-                is_opaque=depth > self._most or any(each.is_opaque for each in arguments),
+                varies=varies,
+                is_opaque=is_opaque or depth > self._most,
                 depth=depth,
             )
         return found

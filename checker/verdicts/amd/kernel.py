@@ -12,7 +12,7 @@ from itertools import count
 
 from fencewright.checker.amd.accesses import Mode, Operation
 from fencewright.checker.amd.guarantees import LiftedFunction
-from fencewright.checker.amd.state import State, walk
+from fencewright.checker.amd.state import State
 from fencewright.checker.verdicts.amd.halves import Halves, after_waits
 from fencewright.checker.verdicts.amd.lemmas import Handing
 from fencewright.checker.verdicts.amd.values import KERNEL_ARGUMENTS, Executed, LaneRegisters
@@ -504,26 +504,10 @@ class _Filler:
                 if event.certain and not event.kind & _UNORDERED:
                     queue = str(event.counter)
                     yield Group(number, Agent.COPY, guards.get(number, ()), queue=queue)
-        for number, counts in self._waits(steps).items():
-            for queue, least in counts.items():
+        waits = self.lifted.waits
+        for number, step in steps.items():
+            for queue, least in waits.get(id(step), {}).items():
                 yield Group(number, Agent.COPY, (), pending=least, queue=queue)
-
-    def _waits(self, steps: Mapping[int, Step]) -> Mapping[int, Mapping[str, int]]:
-        """The counts that waits wait for; of counters that may be out of order, 0 alone."""
-        number_of = {id(step): number for number, step in steps.items()}
-        found: dict[int, Mapping[str, int]] = {}
-        for _, step, _, state in walk(self.code, self.entries):
-            if step.effects.kind is not Kind.WAIT:
-                continue
-            counts = self.code.waits[step.instruction.line]
-            own: dict[str, int] = {}
-            for counter, tokens in state.counters.items():
-                least = counts.get(str(counter))
-                if least is not None and not (least and tokens.bounds.kinds & _UNORDERED):
-                    own[str(counter)] = least
-            if id(step) in number_of:
-                found[number_of[id(step)]] = own
-        return found
 
     def _sync_groups(self, accesses: tuple[Access, ...]) -> tuple[SyncGroup, ...]:
         """The blocks into which every edge tests the value that a strong access has returned."""

@@ -22,7 +22,7 @@ from fencewright.checker.verdicts.register_values import RegisterValues
 from fencewright.lowering.cdna.access_names import Path, path_of
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
-from fencewright.lowering.cdna.code.text import KernelArgument, Operand, halves
+from fencewright.lowering.cdna.code.text import KernelArgument, ModifiedRegisters, Operand, halves
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
@@ -652,7 +652,7 @@ class LaneRegisters(RegisterValues):
             return dict(item for half in steps for item in self._results(half).items())
         name, encoding = opcode_of(instruction.mnemonic)
         operands = instruction.operands
-        modified = any(not isinstance(each, RegisterOperand | int | str) for each in operands)
+        modified = any(isinstance(each, ModifiedRegisters) for each in operands)
         odd = [each for each in instruction.modifiers if each not in ("", "glc")]
         if modified or encoding in ("dpp", "sdwa") or odd:
             return {}

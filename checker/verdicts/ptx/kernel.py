@@ -520,9 +520,8 @@ class _Filler:
 
     def _ranks(self, each: PtxInstruction, space: AddressSpace | None) -> Value | None:
         """The CTAs of a cluster that an instruction accesses at once; None if it names one."""
-        is_of_several = any(
-            word.startswith(("multicast", "cta_group::2")) for word in each.statement.opcode.words
-        )
+        name = each.statement.opcode.name
+        is_of_several = ".multicast" in name or ".cta_group::2" in name
         is_own = each.statement.operation in _COLLECTIVES  # Each of a pair has its own address.
         if not is_of_several or is_own or space not in _SHARED:
             return None
@@ -802,7 +801,7 @@ class _Filler:
                 yield Obstacle(self.uncalled or f"a call of '{callee}'", each.line)
             elif statement.opcode.head in _ELSEWHERE:
                 yield Obstacle("textures, surfaces and tensor maps are not followed", each.line)
-            elif any(word.startswith("sync_restrict") for word in statement.opcode.words):
+            elif ".sync_restrict" in statement.opcode.name:
                 yield Obstacle("a fence that is about shared memory alone", each.line)
             elif statement.operation == _GRID_LAUNCH and not self._grid_waits(instructions):
                 yield Obstacle("another grid may run beside this one", each.line)

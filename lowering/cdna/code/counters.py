@@ -75,17 +75,19 @@ class OutstandingTokens:
 
     def copy(self) -> Self:
         """The same with the clock at zero and ages no greater than a wait can use."""
-        made = type(self)(self.bounds.limit)
+        made = type(self).__new__(type(self))
         made.bounds = self.bounds.copy()
         made.tokens = self.tokens
         shift, oldest = self.bounds.clock, 1 - self.bounds.limit
-        if not shift:
-            made.issued = self.issued.copy()
-            return made
-        for clock, bits in self.issued.items():
-            age = max(clock - shift, oldest)
-            made.issued[age] = made.issued.get(age, 0) | bits
+        made.issued = self.issued.copy() if not shift else _aged(self.issued, shift, oldest)
         return made
+
+    def rewind(self) -> None:
+        """Put the clock at zero, as ``copy`` does."""
+        shift, oldest = self.bounds.clock, 1 - self.bounds.limit
+        if shift:
+            self.issued = _aged(self.issued, shift, oldest)
+            self.bounds.clock = 0
 
     def issue(self, event: CounterEvent, tokens: int) -> None:
         """One more event, which delivers ``tokens``; they need a certain event."""
@@ -159,3 +161,12 @@ class OutstandingTokens:
         self.issued = dict(reversed(merged.items()))
         self.tokens = seen
         return True
+
+
+def _aged(issued: Mapping[int, int], shift: int, oldest: int) -> dict[int, int]:
+    """Tokens by their ages, where the clock is put at zero: none greater than a wait can use."""
+    aged: dict[int, int] = {}
+    for clock, tokens in issued.items():
+        age = max(clock - shift, oldest)
+        aged[age] = aged.get(age, 0) | tokens
+    return aged

@@ -10,7 +10,7 @@ the call as if nothing had been there: what a subroutine leaves in flight is not
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fencewright.lowering.cdna.chips import GFX942, KNOWN_CHIPS, ChipRow, Generation
 from fencewright.lowering.cdna.code.operands.operands import Effects, effects_of
@@ -61,7 +61,7 @@ class Step:
     @property
     def is_return(self) -> bool:
         """True if it returns from a function."""
-        return is_return(self.instruction)
+        return self.instruction.mnemonic in JUMPS and is_return(self.instruction)
 
     @property
     def is_way_out(self) -> bool:
@@ -88,6 +88,12 @@ class Flow:
     blocks: tuple[Block, ...]
     is_called: bool
     chip: ChipRow
+    kinds: frozenset[Kind] = field(init=False, repr=False)
+    """The kinds of its instructions: most analyses are about some that few functions have."""
+
+    def __post_init__(self) -> None:
+        kinds = frozenset(step.effects.kind for block in self.blocks for step in block.steps)
+        object.__setattr__(self, "kinds", kinds)
 
 
 def flow_of(function: Function) -> Flow:

@@ -461,9 +461,11 @@ class _Bodies:
     def read(self) -> Iterator[tuple[str, tuple[_Item, ...], bool]]:
         """Name, body, and whether the text says where it ends."""
         for number, line in enumerate(self.lines, 1):
-            labels, rest = labels_of(line)
-            for label in labels:
-                self._label(label, number)
+            rest = line
+            if ":" in line:
+                labels, rest = labels_of(line)
+                for label in labels:
+                    self._label(label, number)
             if rest.startswith("."):
                 self._directive(rest, number)
             elif rest and self.is_code:

@@ -136,7 +136,8 @@ class CounterState:
 
     def copy(self) -> "CounterState":
         """The same state with the clock at zero and ages no greater than a wait can use."""
-        made = CounterState(self.limit)
+        made = CounterState.__new__(CounterState)
+        made.limit, made.clock, made.stamps = self.limit, 0, {}
         if self.stamps:
             shift, oldest = self.clock, 1 - self.limit
             made.stamps = {t: max(stamp - shift, oldest) for t, stamp in self.stamps.items()}
