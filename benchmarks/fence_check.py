@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import inputs
@@ -25,18 +25,15 @@ from triton_counts import SEVEN
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 _KERNELS = Path(__file__).parent.parent / "tests" / "data" / "triton" / "tutorial_kernels.py"
-_CHIP = "gfx942"
+CHIP = "gfx942"
 _CHECK = (sys.executable, "-m", "fencewright", "check")
 """As users start it."""
 _MANY = 30_000
 _FOLDER = 56
-_SIZES = (1_000, 10_000, 100_000)
-_SHORT = ((100, 10), (1_000, 10), (10_000, 10))
-_PARTS = {
-    "sm_90": ((1, 1_000), (1, 10_000), (1, 100_000), *_SHORT),
-    _CHIP: ((1, 1_000), (1, 4_000), *_SHORT),
-}
-"""Functions, and the parts of each, of about a dozen instructions, by chip."""
+_SIZES = ((1_000, 3), (10_000, 3), (100_000, 1))
+"""Instructions of a long function, and the runs of each."""
+PARTS = ((1, 1_000), (1, 4_000), (100, 7), (1_000, 7), (3_000, 7))
+"""Functions, and the parts of each, of about a dozen instructions."""
 _MOST_ASSEMBLED = 200_000
 _LABEL = re.compile(r"\.L\w+")
 _ONCE = (".amdgcn_target", ".amdhsa_code_object_version", ".amdgpu_metadata")
@@ -51,7 +48,7 @@ def _triton() -> Mapping[str, tuple[str, str]]:
     spec.loader.exec_module(kernels)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_CACHE_DIR"] = folder
-        made = {name: kernels.compiled(name, _CHIP).asm for name in (*SEVEN, *kernels.LONG)}
+        made = {name: kernels.compiled(name, CHIP).asm for name in (*SEVEN, *kernels.LONG)}
     return {name: (each["amdgcn"], each["llir"]) for name, each in made.items()}
 
 
@@ -126,7 +123,7 @@ def _kernels(folder: Path) -> Result:
     rows.append((said, f"{sum(each):,}", "", f"{seconds:.1f}"))
     columns = ("what is checked", "instructions", "CPU s", "wall-clock s")
     note = (
-        f"Triton's seven kernels for {_CHIP}, compiled by Triton 3.9. Whole processes, start-up "
+        f"Triton's seven kernels for {CHIP}, compiled by Triton 3.9. Whole processes, start-up "
         "included; the folder in as many processes as there are cores."
     )
     return Result("fence-check on Triton's kernels", columns, tuple(rows), note)
@@ -137,24 +134,25 @@ def _long_functions(folder: Path) -> Result:
     source, code = folder / "f.ll", folder / "f.s"
     if (compiler := find_llvm_tool("llc")) is None:
         raise SystemExit("error: this benchmark needs LLVM 22's llc; see README.md")
-    for size in _SIZES:
+    for size, runs in _SIZES:
         operations = size // 5
         source.write_text(inputs.llvm_ir(operations, operations))
-        llc = (str(compiler), "-O2", f"-mcpu={_CHIP}", str(source), "-o", str(code))
+        llc = (str(compiler), "-O2", f"-mcpu={CHIP}", str(source), "-o", str(code))
         subprocess.run(llc, check=True)
         count = f"{_instructions(code.read_text()):,}"
-        rows.append((count, _seconds(str(code)), _seconds("--surplus", str(code))))
+        plain, surplus = (_seconds(*o, str(code), runs=runs) for o in ((), ("--surplus",)))
+        rows.append((count, plain, surplus))
     columns = ("instructions", "CPU s", "CPU s with --surplus")
     note = (
         "One function without branches, an atomic or a fence in every five instructions: acquire "
-        f"loads, release stores, acq_rel atomics and seq_cst fences by llc-22 -O2 for {_CHIP}."
+        f"loads, release stores, acq_rel atomics and seq_cst fences by llc-22 -O2 for {CHIP}."
     )
     return Result("fence-check on one long function", columns, tuple(rows), note)
 
 
 def _assembled(code: Path, chip: str) -> str:
     """CPU seconds of the vendor's own assembler; "" where there is none."""
-    if chip == _CHIP:
+    if chip == CHIP:
         tool, arguments = find_llvm_tool("llvm-mc"), ("-triple=amdgcn-amd-amdhsa", "-filetype=obj")
         options = [*arguments, f"-mcpu={chip}"]
     else:
@@ -164,10 +162,11 @@ def _assembled(code: Path, chip: str) -> str:
     return f"{process_seconds((tool, *options, str(code), '-o', os.devnull)):.2f}"
 
 
-def _many_branches(folder: Path) -> Result:
+def many_branches(folder: Path, sizes: Mapping[str, Sequence[tuple[int, int]]], of: str) -> Result:
+    """The table of kernels with branches, so many functions of so many parts by chip."""
     rows: list[tuple[str, ...]] = []
-    for chip, ending, make in (("sm_90", "ptx", inputs.ptx), (_CHIP, "s", inputs.amd)):
-        for functions, parts in _PARTS[chip]:
+    for chip, ending, make in (("sm_90", "ptx", inputs.ptx), (CHIP, "s", inputs.amd)):
+        for functions, parts in sizes[chip]:
             code = folder / f"b.{ending}"
             code.write_text(make(functions, parts))
             count = _instructions(code.read_text())
@@ -183,7 +182,7 @@ def _many_branches(folder: Path) -> Result:
         "peak of the process, interpreter included; in one function for AMD it grows with the "
         f"square. Assembler, of up to {_MOST_ASSEMBLED:,} instructions: llvm-mc-22 or ptxas -O0."
     )
-    return Result("fence-check on branches", (*columns, "assembler, CPU s"), tuple(rows), note)
+    return Result(f"fence-check on {of}", (*columns, "assembler, CPU s"), tuple(rows), note)
 
 
 def results() -> list[Result]:
@@ -191,7 +190,8 @@ def results() -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         has_triton = importlib.util.find_spec("triton") is not None
-        tables = [_long_functions(place), _many_branches(place)]
+        sizes = {"sm_90": PARTS, CHIP: PARTS}
+        tables = [_long_functions(place), many_branches(place, sizes, "branches")]
         return [*([_kernels(place)] if has_triton else []), *tables]
 
 

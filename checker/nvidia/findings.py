@@ -99,6 +99,7 @@ def judged(
 
     ``replays``: races are executed, and those that an execution shows again are errors.
     """
+    others = [*hazards(file, function)]  # Before there is a kernel: either takes memory.
     kernel = kernel_of(file, function)
     verdict = judge(kernel, launch)
     sources = {each.line: each.source for each in function.instructions}
@@ -107,7 +108,6 @@ def judged(
     races = list(
         findings_of(verdict, lambda line: sources.get(line) or line, own if replays else _never)
     )
-    others = [*hazards(file, function)]
     if any(each.rule is Rule.ASYNC_UNWAITED and each.level is not _NOTE for each in races):
         # A wait in the wrong place is not redundant.
         others = [each for each in others if each.rule is not Rule.SURPLUS_WAIT]

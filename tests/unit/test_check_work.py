@@ -1,0 +1,132 @@
+"""The work of fence-check: what few functions have costs the others nothing, and files are linear
+in their functions."""
+
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from work_count import growth, lines_of
+
+from fencewright.checker import judge_amd
+from fencewright.checker.amd.accesses import mode_of
+from fencewright.checker.amd.state import State
+from fencewright.checker.check_amd import check
+from fencewright.checker.nvidia import findings, phases, surplus, waits
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.lowering.cdna.code.flow import Step
+from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.bits import bits, mask_of
+from fencewright.lowering.code.graph import Graph
+from fencewright.lowering.code.records import record
+from fencewright.lowering.ptx.code.addresses import Places
+from fencewright.lowering.ptx.code.text import read_ptx
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import inputs
+
+
+def ptx_functions(count: int) -> Callable[[], object]:
+    file = read_ptx(inputs.ptx(count, 2), "k.ptx")
+    return lambda: [findings.judged(file, each) for each in file.functions.values()]
+
+
+def amd_functions(count: int) -> Callable[[], object]:
+    assembly = read_assembly(inputs.amd(count, 2))
+    functions = assembly.functions.values()
+    return lambda: [judge_amd.judged(check(assembly, each)) for each in functions]
+
+
+def readings(count: int) -> Callable[[], object]:
+    ptx, amd = inputs.ptx(count, 2), inputs.amd(count, 2)
+    return lambda: (read_ptx(ptx), read_assembly(amd))
+
+
+@pytest.mark.parametrize("action", [ptx_functions, amd_functions, readings])
+def test_files_take_work_linear_in_their_functions(
+    action: Callable[[int], Callable[[], object]],
+) -> None:
+    assert growth(action, 4) < 1.02
+
+
+def test_the_mode_of_a_kernel_does_not_look_at_others() -> None:
+    few, many = (read_assembly(inputs.amd(count, 1)) for count in (2, 40))
+    one, other = (
+        lines_of(lambda each=each: mode_of(each, each.functions["k0"])) for each in (few, many)
+    )
+    assert one == other
+
+
+def test_the_places_of_a_function_know_the_variables_that_it_names() -> None:
+    text = inputs.ptx(1, 1).replace(
+        ".visible .entry",
+        ".global .align 4 .b8 other[4];\n.global .align 4 .b8 named[4];\n.visible .entry",
+        1,
+    )
+    text = text.replace("\tret;", "\tmov.u64 %rd1, named;\n\tret;")
+    file = read_ptx(text)
+    assert file.variables.keys() == {"other", "named"}
+    assert Places(file, file.functions["k0"]).variables.keys() == {"named", "tile0"}
+
+
+def test_analyses_without_their_operations_walk_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def walked(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    for each in (waits, phases, surplus):
+        monkeypatch.setattr(each, "states", walked)
+    file = read_ptx(inputs.ptx(1, 2))
+    assert not findings.judged(file, file.functions["k0"]).verdict.conflicts
+
+
+def test_states_of_waves_are_stepped_through_thrice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To solve them, for guarantees, and for hazards."""
+    steps: dict[int, int] = {}
+    whole = State.step
+
+    def counted(state: State, code: object, step: Step, operation: object) -> None:
+        steps[id(step)] = steps.get(id(step), 0) + 1
+        whole(state, code, step, operation)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(State, "step", counted)
+    assembly = read_assembly(inputs.amd(1, 4))
+    judge_amd.judged(check(assembly, assembly.functions["k0"]))
+    assert max(steps.values()) == 3
+
+
+def test_reached_blocks_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = read_ptx(inputs.ptx(1, 2))
+    own = kernel_of(file, file.functions["k0"])
+    first, *_, last = own.accesses
+    assert own.may_reach(first.instruction, last.instruction)
+    monkeypatch.delattr(Graph, "reachable_after")
+    assert own.may_reach(first.instruction, last.instruction)
+
+
+def test_the_callees_of_a_file_come_from_its_checks() -> None:
+    assembly = read_assembly(inputs.amd(1, 1))
+    judged = judge_amd.judged(check(assembly, assembly.functions["k0"]))
+    assert judged.calls == frozenset()
+
+
+@pytest.mark.parametrize("most", [8, 64, 65, 200, 5_000])
+def test_sets_of_numbers(most: int) -> None:
+    chosen = random.Random(most)
+    for _ in range(20):
+        numbers = sorted(chosen.sample(range(most), chosen.randrange(most)))
+        mask = sum(1 << each for each in numbers)
+        assert mask_of(numbers) == mask
+        assert [*bits(mask)] == numbers
+
+
+def test_records_are_values() -> None:
+    @record()
+    class Pair:
+        left: int
+        right: str = ""
+
+    assert Pair(1) == Pair(1, "") != Pair(2)
+    assert len({Pair(1), Pair(1, ""), replace(Pair(2), left=1)}) == 1
+    assert not hasattr(Pair(1), "__dict__")
