@@ -316,27 +316,31 @@ def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
     effects, instruction = step.effects, step.instruction
     if effects.kind is Kind.CACHE:
         return _maintenance(number, step, mode)
-    kind = Kind.END if step.is_return else effects.kind
-    if (kind not in _KINDS and not step.is_return) or effects.is_subroutine:
+    kind, space, place = effects.kind, effects.space, (instruction.line, instruction.text)
+    if step.is_return:
+        kind = Kind.END
+    elif kind not in _KINDS:
         return None
-    kind = Kind.OPAQUE if kind is Kind.CALL else kind
-    made = Operation(number, kind, instruction.line, instruction.text, step=step)
-    if not made.is_access:
-        return replace(made, scope=Scope.CLUSTER) if _meets_cluster(step) else made
-    space = effects.space
+    if effects.is_subroutine:
+        return None
+    if kind not in _READS and kind not in _WRITES:
+        kind = Kind.OPAQUE if kind is Kind.CALL else kind
+        scope = Scope.CLUSTER if _meets_cluster(step) else Scope.WORKGROUP
+        return Operation(number, kind, *place, scope=scope, step=step)
     if space is AddressSpace.CONSTANT:
-        return replace(made, kind=Kind.STORE if made.writes else kind, space=space)
+        kind = Kind.STORE if kind in _WRITES else kind
+        return Operation(number, kind, *place, space, step=step)
     if space is AddressSpace.PRIVATE or not effects.events or _is_scratch(step, mode):
         return None
     if space is AddressSpace.LOCAL:
-        return replace(made, space=space)
+        return Operation(number, kind, *place, space, step=step)
     if space is None and effects.events[0].counter is Counter.LGKMCNT:
         return None  # The global data share.
     bits = tuple(each for each in instruction.modifiers if each in _POLICY)
     effect, scope = _effect(mode, Kind.LOAD if kind is Kind.COPY else kind, bits)
     if space is None or not mode.has_lds:
         space = AddressSpace.GLOBAL
-    return replace(made, space=space, effect=effect, scope=scope)
+    return Operation(number, kind, *place, space, effect, scope, step)
 
 
 def _maintenance(number: int, step: Step, mode: Mode) -> Operation | None:

@@ -531,19 +531,19 @@ class State:
         elif kind is Kind.CACHE:
             self._invalidate(operation)
         if operation.writes and effect.stores is not None:
-            self.dirty = _with(self.dirty, [bit] * _REACHES, effect.stores + 1)
+            self.dirty = _added(self.dirty, bit, effect.stores + 1)
         elif operation.is_scalar_store:
-            self.dirty = _with(self.dirty, [bit] * _REACHES)
+            self.dirty = _added(self.dirty, bit)
         if operation.is_vector_load or kind is Kind.RMW or kind is Kind.BARRIER:
-            self.stale = _with(self.stale, [bit] * len(LEVELS))
+            self.stale = _added(self.stale, bit)
             for number, cleared in self.pending_invalidates.items():
                 self.pending_invalidates[number] = tuple(each & ~bit for each in cleared)
             if self.has_peers:
-                self.stale_for_peers = _with(self.stale_for_peers, [bit] * len(LEVELS))
+                self.stale_for_peers = _added(self.stale_for_peers, bit)
                 for number, settled in self.pending_peer_invalidates.items():
                     self.pending_peer_invalidates[number] = tuple(each & ~bit for each in settled)
             others = bit << code.others
-            self.dirty = _with(self.dirty, [others] * _REACHES, Visibility.CLUSTER)
+            self.dirty = _added(self.dirty, others, Visibility.CLUSTER)
             if kind is Kind.BARRIER and self.flight & code.in_memory & code.writes:
                 self.stores_at_barrier |= bit
                 self.unflushed_since_barrier |= bit
@@ -589,10 +589,10 @@ class State:
         self.stale[-1] |= operation.bit
 
     def _outside(self, bit: int) -> None:
-        self.dirty = _with(self.dirty, [bit] * _REACHES, Visibility.CLUSTER)
-        self.stale = _with(self.stale, [bit] * len(LEVELS))
+        self.dirty = _added(self.dirty, bit, Visibility.CLUSTER)
+        self.stale = _added(self.stale, bit)
         if self.has_peers:
-            self.stale_for_peers = _with(self.stale_for_peers, [bit] * len(LEVELS))
+            self.stale_for_peers = _added(self.stale_for_peers, bit)
 
     def wait(self, counts: Mapping[str, int]) -> None:
         """A wait for some counters."""
@@ -707,17 +707,28 @@ def halves_of(step: Step) -> int:
     return 0b10 if name.is_upper else 0b01
 
 
-def _with(sets: Sequence[int], more: Sequence[int], first: int = 0) -> list[int]:
-    """Sets of operations, from the ``first`` on with more.
+def _with(sets: Sequence[int], more: Sequence[int]) -> list[int]:
+    """The unions of sets of operations.
 
     Neighbours that are one object stay one: a set has a bit for each operation of the function.
     """
-    made = list(sets)
+    made: list[int] = []
     mine = its = union = -1
+    for one, other in zip(sets, more, strict=True):
+        if one is not mine or other is not its:
+            mine, its, union = one, other, one | other
+        made.append(union)
+    return made
+
+
+def _added(sets: Sequence[int], bits: int, first: int = 0) -> list[int]:
+    """Sets of operations, from the ``first`` on with more; as ``_with``."""
+    made = list(sets)
+    mine = union = -1
     for place in range(first, len(made)):
-        if sets[place] is not mine or more[place] is not its:
-            mine, its = sets[place], more[place]
-            union = mine | its
+        if made[place] is not mine:
+            mine = made[place]
+            union = mine | bits
         made[place] = union
     return made
 

@@ -576,13 +576,11 @@ def leaves(values: Iterable[Value]) -> set[Value]:
     work = [*values]
     while work:
         value = work.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if isinstance(value, Apply):
-            work += value.arguments
-        else:
+        if not isinstance(value, Apply):
             found.add(value)
+        elif value not in seen:
+            seen.add(value)
+            work += value.arguments
     return found
 
 

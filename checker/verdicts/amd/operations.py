@@ -5,6 +5,7 @@ the sums, shifts and products of addresses besides. Source: MI300 ISA 12.1 to 12
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 
 from fencewright.checker.verdicts.amd.words import Words
@@ -220,6 +221,7 @@ _ROWS: Mapping[str, tuple[tuple[int, ...], int, _Function]] = MappingProxyType(
 """The bits of the sources and of the result, and the function, by mnemonic without encoding."""
 
 
+@cache
 def sources_of(name: str) -> tuple[int, ...] | None:
     """The bits of the sources of an instruction whose one result ``computed`` gives; else None."""
     if name in _ROWS:
