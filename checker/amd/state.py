@@ -162,7 +162,6 @@ def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
     ``data`` as ``operations_of`` has it.
     """
     operations, of_step = operations_of(flow, mode, data)
-    known: dict[str, dict[str, int]] = {}
     counted = tuple(
         tuple(
             (step, of_step.get(id(step)))
@@ -171,13 +170,14 @@ def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
         )
         for block in flow.blocks
     )
-    waits = {
-        step.instruction.line: known.get(text := step.instruction.text)
-        or known.setdefault(text, _counts(flow, step))
-        for block in flow.blocks
-        for step in block.steps
-        if step.effects.kind is Kind.WAIT
-    }
+    waits: dict[int, Mapping[str, int]] = {}
+    by_text: dict[str, Mapping[str, int]] = {}
+    for step in (step for block in flow.blocks for step in block.steps):
+        if step.effects.kind is Kind.WAIT:
+            text = step.instruction.text
+            if text not in by_text:
+                by_text[text] = _counts(flow, step)
+            waits[step.instruction.line] = by_text[text]
     reads = [each for each in operations if each.reads]
     unseen = mask_of(each.number for each in operations if each.kind is Kind.OPAQUE)
     return Code(

@@ -520,10 +520,11 @@ class _Filler:
 
     def _ranks(self, each: PtxInstruction, space: AddressSpace | None) -> Value | None:
         """The CTAs of a cluster that an instruction accesses at once; None if it names one."""
-        name = each.statement.opcode.name
-        is_of_several = ".multicast" in name or ".cta_group::2" in name
-        is_own = each.statement.operation in _COLLECTIVES  # Each of a pair has its own address.
-        if not is_of_several or is_own or space not in _SHARED:
+        # Each of a pair has its own address for a collective operation.
+        if space not in _SHARED or each.statement.operation in _COLLECTIVES:
+            return None
+        words = each.statement.opcode.words
+        if not any(word.startswith(("multicast", "cta_group::2")) for word in words):
             return None
         return self.registers.table.opaque(f"ranks of {each.number}", 32, varies=True)
 
@@ -801,7 +802,7 @@ class _Filler:
                 yield Obstacle(self.uncalled or f"a call of '{callee}'", each.line)
             elif statement.opcode.head in _ELSEWHERE:
                 yield Obstacle("textures, surfaces and tensor maps are not followed", each.line)
-            elif ".sync_restrict" in statement.opcode.name:
+            elif any(word.startswith("sync_restrict") for word in statement.opcode.words):
                 yield Obstacle("a fence that is about shared memory alone", each.line)
             elif statement.operation == _GRID_LAUNCH and not self._grid_waits(instructions):
                 yield Obstacle("another grid may run beside this one", each.line)
