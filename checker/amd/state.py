@@ -32,11 +32,10 @@ from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.code.counters import OutstandingTokens, Tokens
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.text import Registers
-from fencewright.lowering.cdna.code.waits import wait_counts
+from fencewright.lowering.cdna.code.waits import counts_of
 from fencewright.lowering.cdna.counters.scoreboard import ORDERED, CounterEventKind
-from fencewright.lowering.cdna.counters.waits import read_wait, wait_text
 from fencewright.lowering.code.bits import bits, mask_of
+from fencewright.lowering.cdna.counters.waits import wait_text
 from fencewright.lowering.code.dataflow import solve_in_place
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
@@ -211,44 +210,10 @@ def _tokens(counted: Iterable[Iterable[tuple[Step, Operation | None]]]) -> Token
 
 
 def _counts(flow: Flow, step: Step) -> dict[str, int]:
-    instruction = step.instruction
-    words = (*instruction.operands, *instruction.modifiers)
-    if instruction.mnemonic != _OF_SEVERAL:
-        return _counts_of_one(flow, step)
-    if not words or words[-1] == "&":
-        raise flow.function.error(instruction.line, f"unknown wait: {instruction.text}")
     try:
-        return wait_counts(
-            (each for each in words if not isinstance(each, Registers) and each != "&"),
-            flow.chip.generation,
-        )
+        return counts_of(step.instruction, flow.chip)
     except ValueError as problem:
-        error = f"{problem}: {instruction.text}"
-        raise flow.function.error(instruction.line, error) from None
-
-
-_OF_SEVERAL = "s_waitcnt"
-_OF_NO_DATA = ("s_waitcnt_expcnt", "s_wait_expcnt")
-
-
-def _counts_of_one(flow: Flow, step: Step) -> dict[str, int]:
-    """Of an instruction for a counter, or all; a count at its maximum waits for nothing.
-
-    That of gfx10 and gfx11 has a register first, to whose value the count is added, or ``null``.
-    """
-    instruction = step.instruction
-    limits = {str(name): most for name, most in flow.chip.counters.items()}
-    if instruction.mnemonic == "s_wait_idle":
-        return dict.fromkeys(limits, 0)
-    *registers, operand = instruction.operands or (0,)
-    if instruction.mnemonic in _OF_NO_DATA:
-        return {}
-    found = None
-    if isinstance(operand, int) and registers in ([], ["null"]):
-        found = read_wait(instruction.mnemonic, operand)
-    if found is None:
-        raise flow.function.error(instruction.line, f"unknown wait: {instruction.text}")
-    return {name: n for name, n in found.given.items() if n < limits[name]}
+        raise flow.function.error(step.instruction.line, str(problem)) from None
 
 
 @cache

@@ -4,6 +4,7 @@ A load may be given the value that it has to read: its wave waits until memory h
 polled.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fencewright.simulator.cdna.instructions import CdnaProgram
@@ -45,12 +46,17 @@ class LitmusExecution:
         self.meant = frozenset(
             op.number for op in compiled.by_number if self._expected(op) is not None
         )
-        self.detector = detector(homes, 1, self.meant.__contains__)
+        self.detector = detector(
+            homes, 1, self.meant.__contains__,
+            requests_in_order=compiled.hierarchy.requests_in_order,
+        )  # fmt: skip
         self.memory = {each.name: each.initial for each in program.locations}
         self.shadows = {each.name: Shadow(each.name) for each in program.locations}
         self.registers: list[dict[int, int]] = [{} for _ in places]
         self.pc = [0] * len(places)
         self.at_barrier: set[int] = set()
+        self.signals: Counter[tuple[int, int]] = Counter()
+        self.waits: Counter[tuple[int, int]] = Counter()
 
     def run(self) -> bool:
         """Run to the end; False where waves wait for values that never come."""
@@ -73,6 +79,13 @@ class LitmusExecution:
         op = self._op(wave)
         if op.code is StepKind.END or wave in self.at_barrier:
             return False
+        if op.code is StepKind.BARRIER_WAIT:
+            phase = self.waits[op.barrier, wave]
+            mates = self.compiled.barriers[op.barrier].waves
+            return all(
+                self.signals[op.barrier, each] > phase or self._op(each).code is StepKind.END
+                for each in mates
+            )
         awaited = self._expected(op)
         return awaited is None or self.memory[self._location(op)] == awaited
 
@@ -88,6 +101,12 @@ class LitmusExecution:
                 self.detector.wait(wave, [(c, n) for c, n in counts if n is not None])
             case StepKind.BARRIER:
                 self._barrier(wave)
+            case StepKind.SIGNAL:
+                self.detector.signal(wave, (op.barrier, self.signals[op.barrier, wave]))
+                self.signals[op.barrier, wave] += 1
+            case StepKind.BARRIER_WAIT:
+                self.detector.meet(wave, (op.barrier, self.waits[op.barrier, wave]))
+                self.waits[op.barrier, wave] += 1
             case StepKind.MOVE | StepKind.ARITHMETIC:
                 value = self._value(wave, op.a)
                 if op.function is not None:

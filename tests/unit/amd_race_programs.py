@@ -5,16 +5,20 @@ accesses the data again. In executions in which every flag is read as it was wri
 shows what a race may do: a value that is older, or memory that ends with an earlier write.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from amd_race_execution import LitmusExecution
 
+from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
     Atomic,
+    BarrierSignal,
+    BarrierUnit,
+    BarrierWait,
     CacheInstruction,
     CdnaInstruction,
     CdnaProgram,
@@ -22,12 +26,13 @@ from fencewright.simulator.cdna.instructions import (
     LdsLoad,
     LdsStore,
     ScalarLoad,
+    SplitWait,
     VectorLoad,
     VectorStore,
     Wait,
     WorkgroupBarrier,
 )
-from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.rows import RETURNS, SCOPES, CdnaConfiguration
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, Thread
@@ -63,13 +68,22 @@ class AmdChain:
 
 def chain(seed: int) -> AmdChain:
     """A random chain of two to four waves."""
-    return _Maker(Random(seed)).made()
+    return _Maker(Random(seed), CONFIGURATIONS).made()
+
+
+def later_chain(seed: int, generation: Generation) -> AmdChain:
+    """A random chain of two to four waves of a chip after CDNA."""
+    return _LaterMaker(Random(seed), LATER[generation], WORDS[generation]).made()
 
 
 class _Maker:
-    def __init__(self, random: Random):
+    """Chains of CDNA chips."""
+
+    def __init__(self, random: Random, configurations: Sequence[CdnaConfiguration]):
         self.random = random
-        self.configuration = random.choice(CONFIGURATIONS)
+        self.configuration = random.choice(configurations)
+        mode = self.configuration.row.split_mode
+        self.has_lds = not self.configuration.tgsplit or (mode is not None and mode.lds)
         self.is_old = self.configuration.chip == "gfx90a"
         self.has_many = self.configuration.l2_per_agent is L2PerAgent.MANY
         self.code: list[list[CdnaInstruction]] = []
@@ -111,7 +125,7 @@ class _Maker:
             group = 10 * xcd + (0 if split else cu)
             if random.random() < 0.3:
                 group = 100 + n
-            found.append(Placement(group, cu, xcd))
+            found.append(Placement(group, cu, xcd, cluster=xcd))
         return found
 
     def _same(self, one: int, two: int, *, group: bool = False) -> bool:
@@ -121,7 +135,7 @@ class _Maker:
     def _data(self, count: int) -> list[str]:
         names = self.random.choice((["x"], ["x"], ["x", "y"]))
         places = {each.workgroup for each in self.places}
-        if len(places) == 1 and not self.configuration.tgsplit and self.random.random() < 0.5:
+        if len(places) == 1 and self.has_lds and self.random.random() < 0.5:
             (group,) = places
             names = self.random.choice((["s"], ["s", "x"]))
             self.locations["s"] = Location("s", space=AddressSpace.LOCAL, workgroup=group)
@@ -142,7 +156,7 @@ class _Maker:
         mates = [each for each in range(len(self.places)) if self._same(n, each, group=True)]
         if mates == [n, n + 1] and self.random.random() < 0.6:
             return self._barrier
-        in_lds = self._same(n, n + 1, group=True) and not self.configuration.tgsplit
+        in_lds = self._same(n, n + 1, group=True) and self.has_lds
         if in_lds and self.random.random() < 0.3:
             name = f"l{n}"
             group = self.places[n].workgroup
@@ -157,10 +171,13 @@ class _Maker:
     def _barrier(self, wave: int, sends: bool) -> None:
         if sends:
             self._release(wave)
-            self.code[wave].append(WorkgroupBarrier())
+            self.code[wave] += self._meeting(sends=True)
         else:
-            self.code[wave].append(WorkgroupBarrier())
+            self.code[wave] += self._meeting(sends=False)
             self._acquire(wave)
+
+    def _meeting(self, *, sends: bool) -> list[CdnaInstruction]:
+        return [WorkgroupBarrier()]
 
     def _lds_flag(self, wave: int, name: str, sends: bool) -> None:
         if sends:
@@ -174,11 +191,11 @@ class _Maker:
 
     def _flag(self, wave: int, name: str, near: bool, here: bool, sends: bool) -> None:
         random = self.random
-        wide = ("glc",) if self.is_old else random.choice((("sc1",), ("sc1",), ("sc0", "sc1")))
+        wide = self._wide(near)
         if sends:
             self._release(wave)
             if random.random() < 0.3:
-                self.code[wave].append(Atomic(RmwKind.ADD, name, 1))
+                self.code[wave].append(Atomic(RmwKind.ADD, name, 1, bits=self._atomic(wide)))
                 return
             bits = wide if not near or (random.random() < 0.7 and not self.is_old) else ()
             self.code[wave].append(VectorStore(name, 1, bits))
@@ -186,12 +203,23 @@ class _Maker:
         dst = self._register()
         self.flags[wave, dst] = 1
         if random.random() < 0.2:
-            bits = ("glc",) if self.is_old else ("sc0",)
+            bits = (*self._atomic(wide), self._returning())
             self.code[wave].append(Atomic(RmwKind.ADD, name, 0, dst, bits))
         else:
             bits = () if here and random.random() < 0.5 else wide
             self.code[wave].append(VectorLoad(dst, name, bits))
         self._acquire(wave)
+
+    def _wide(self, near: bool) -> tuple[str, ...]:
+        if self.is_old:
+            return ("glc",)
+        return self.random.choice((("sc1",), ("sc1",), ("sc0", "sc1")))
+
+    def _atomic(self, wide: tuple[str, ...]) -> tuple[str, ...]:
+        return ()
+
+    def _returning(self) -> str:
+        return "glc" if self.is_old else "sc0"
 
     def _release(self, wave: int) -> None:
         code = self.code[wave]
@@ -263,8 +291,121 @@ class _Maker:
             return
         self.values[name] = value + 16
         code.append(
-            LdsAtomic(RmwKind.ADD, name, 16) if name == "s" else Atomic(RmwKind.ADD, name, 16)
+            LdsAtomic(RmwKind.ADD, name, 16)
+            if name == "s"
+            else Atomic(RmwKind.ADD, name, 16, bits=self._atomic(()))
         )
+
+
+@dataclass(frozen=True)
+class Words:
+    """The instructions and bits by which chips of a generation hand data on.
+
+    ``wide``: bits of flags, ``near``: of those that waves below one L2 may have besides; ``loads``,
+    ``stores``: of data.
+    """
+
+    wide: tuple[tuple[str, ...], ...]
+    near: tuple[tuple[str, ...], ...]
+    loads: tuple[tuple[str, ...], ...]
+    stores: tuple[tuple[str, ...], ...]
+    returning: str
+    invalidates: tuple[tuple[CacheInstruction, ...], ...]
+    write_backs: tuple[CacheInstruction, ...] = ()
+    has_scopes: bool = False
+
+
+_GL0, _GL1 = CacheInstruction("buffer_gl0_inv"), CacheInstruction("buffer_gl1_inv")
+_RDNA_INVALIDATES = ((_GL1, _GL0), (_GL1, _GL0), (_GL0,), (_GL1,), (_GL0, _GL1))
+_SE, _DEV, _SYS = ((each,) for each in SCOPES)
+_SCOPED = Words(
+    wide=(_DEV, _DEV, _SYS), near=(_SE,), loads=((), (), _SE, _DEV, _SYS), stores=((), (), _SE, _DEV, _SYS),
+    returning=RETURNS,
+    invalidates=tuple((CacheInstruction("global_inv", each),) for each in (_DEV, _DEV, _SYS, _SE)),
+    write_backs=tuple(CacheInstruction("global_wb", each) for each in (_DEV, _DEV, _SYS, _SE)),
+    has_scopes=True,
+)  # fmt: skip
+WORDS: Mapping[Generation, Words] = {
+    Generation.GFX1030: Words(
+        (("glc", "dlc"),), (("glc",),), ((), (), ("glc",), ("glc", "dlc")), ((),),
+        "glc", _RDNA_INVALIDATES,
+    ),
+    Generation.GFX1100: Words(
+        (("glc",),), (), ((), (), ("glc",)), ((),), "glc", _RDNA_INVALIDATES,
+    ),
+    Generation.GFX1200: _SCOPED,
+    Generation.GFX1250: _SCOPED,
+}  # fmt: skip
+LATER: Mapping[Generation, tuple[CdnaConfiguration, ...]] = {
+    Generation.GFX1030: tuple(CdnaConfiguration("gfx1030", each) for each in (False, True)),
+    Generation.GFX1100: tuple(CdnaConfiguration("gfx1100", each) for each in (False, True)),
+    Generation.GFX1200: tuple(CdnaConfiguration("gfx1200", each) for each in (False, True)),
+    Generation.GFX1250: tuple(
+        CdnaConfiguration("gfx1250", l2_per_agent=each)
+        for each in (L2PerAgent.MANY, L2PerAgent.MANY, L2PerAgent.ONE)
+    ),
+}
+"""The configurations of each generation after CDNA."""
+
+
+class _LaterMaker(_Maker):
+    """Chains of the chips after CDNA, whose loads and stores have a counter each."""
+
+    def __init__(self, random: Random, configurations: Sequence[CdnaConfiguration], words: Words):
+        super().__init__(random, configurations)
+        self.words = words
+
+    def _wide(self, near: bool) -> tuple[str, ...]:
+        return self.random.choice((*self.words.wide, *(self.words.near if near else ())))
+
+    def _atomic(self, wide: tuple[str, ...]) -> tuple[str, ...]:
+        return (wide or self._wide(near=True)) if self.words.has_scopes else ()
+
+    def _returning(self) -> str:
+        return self.words.returning
+
+    def _bits(self, *, is_store: bool) -> tuple[str, ...]:
+        return self.random.choice(self.words.stores if is_store else self.words.loads)
+
+    def _meeting(self, *, sends: bool) -> list[CdnaInstruction]:
+        if not self.words.has_scopes:
+            return [WorkgroupBarrier()]
+        signal, wait = BarrierSignal(BarrierUnit.WAVE), BarrierWait(BarrierUnit.WAVE)
+        return [signal] if sends and self._maybe() else [signal, wait]
+
+    def _wait(self, *, loads: int | None = None, stores: int | None = None) -> CdnaInstruction:
+        if self.words.has_scopes:
+            return SplitWait(loadcnt=loads, storecnt=stores)
+        return Wait(vmcnt=loads, vscnt=stores)
+
+    def _wait_for_lds(self) -> CdnaInstruction:
+        return SplitWait(dscnt=0) if self.words.has_scopes else Wait(lgkmcnt=0)
+
+    def _release(self, wave: int) -> None:
+        code, random = self.code[wave], self.random
+        if self.words.write_backs and self._maybe():
+            if self._maybe():
+                code.append(self._wait(loads=0))
+            if self._maybe():
+                code.append(self._wait(stores=0))
+            code.append(random.choice(self.words.write_backs))
+        if self._maybe():
+            code.append(self._wait(stores=self._count()))
+        if self._maybe():
+            code.append(self._wait(loads=self._count()))
+        if self._maybe():
+            code.append(self._wait_for_lds())
+
+    def _acquire(self, wave: int) -> None:
+        code = self.code[wave]
+        if self._maybe():
+            code.append(self._wait(loads=self._count()))
+        if self._maybe():
+            code.append(self._wait_for_lds())
+        if self._maybe():
+            code += self.random.choice(self.words.invalidates)
+            if self._maybe():
+                code.append(self._wait(loads=0))
 
 
 def races(one: AmdChain, detector: type[Detector] = Detector) -> list[object]:

@@ -1,12 +1,18 @@
-"""The counts of an ``s_waitcnt``, by generation."""
+"""The counts of waits: of an ``s_waitcnt`` by generation, and of an instruction for a counter."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from fencewright.lowering.cdna.chips import Generation
-from fencewright.lowering.cdna.code.text import Operand, read_integer
+from fencewright.lowering.cdna.chips import ChipRow, Generation
+from fencewright.lowering.cdna.code.text import (
+    AssemblyInstruction,
+    Operand,
+    Registers,
+    read_integer,
+)
+from fencewright.lowering.cdna.counters.waits import read_wait
 
 _COUNTS = re.compile(r"(\w+)\((\w+)\)")
 
@@ -80,3 +86,40 @@ def wait_counts(
             raise ValueError(f"unknown wait '{word}'")
         counts[found[1]] = count
     return {name: n for name, n in counts.items() if n < layout.most(name)}
+
+
+_OF_SEVERAL = "s_waitcnt"
+_OF_ALL = "s_wait_idle"
+_OF_NO_DATA = ("s_waitcnt_expcnt", "s_wait_expcnt")
+
+
+def counts_of(instruction: AssemblyInstruction, chip: ChipRow) -> dict[str, int]:
+    """The counts that a wait leaves outstanding; ValueError if they are not known.
+
+    A count at its maximum waits for nothing. An instruction of gfx10 and gfx11 for one counter has
+    a register first, to whose value the count is added, or ``null``.
+    """
+    words = (*instruction.operands, *instruction.modifiers)
+    limits = {str(name): most for name, most in chip.counters.items()}
+    unknown = ValueError(f"unknown wait: {instruction.text}")
+    if instruction.mnemonic == _OF_ALL:
+        return dict.fromkeys(limits, 0)
+    if instruction.mnemonic in _OF_NO_DATA:
+        return {}
+    if instruction.mnemonic != _OF_SEVERAL:
+        *registers, operand = instruction.operands or (None,)
+        found = None
+        if isinstance(operand, int) and registers in ([], ["null"]):
+            found = read_wait(instruction.mnemonic, operand)
+        if found is None:
+            raise unknown
+        return {name: n for name, n in found.given.items() if n < limits[name]}
+    if not words or words[-1] == "&":
+        raise unknown
+    try:
+        return wait_counts(
+            (each for each in words if not isinstance(each, Registers) and each != "&"),
+            chip.generation,
+        )
+    except ValueError as problem:
+        raise ValueError(f"{problem}: {instruction.text}") from None

@@ -8,11 +8,12 @@ the work-group; what memory keeps of that is in ``facts``. Source: the machine's
 (docs/cdna-machine.md); MI300 ISA 4.4; LLVM AMDGPUUsage, "Memory Model".
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.vocabulary import FastStrEnum
+from fencewright.simulator.cdna.rows import CacheEffect
 from fencewright.simulator.race.amd.facts import (
     NO_FACTS,
     Base,
@@ -23,13 +24,13 @@ from fencewright.simulator.race.amd.facts import (
     Operation,
 )
 from fencewright.simulator.race.amd.rules import (
-    PATHS,
     VECTOR_COLUMNS,
     Access,
     Cache,
     Column,
     OrderedBy,
     Path,
+    paths_of,
 )
 from fencewright.simulator.race.amd.shadow import UNTOUCHED, Cell, Shadow
 
@@ -102,7 +103,8 @@ class Detector:
     """Finds races while waves run; ``races`` has one for each pair of sites and fault.
 
     ``is_meant``: whether a site's accesses are meant to meet others, as those of a polling loop
-    are, though no bit says so. ``judges``: what says what follows of facts.
+    are, though no bit says so. ``requests_in_order``: as ``Hierarchy`` of the machine has it.
+    ``judges``: what says what follows of facts.
     """
 
     judges: type[Judge] = Judge
@@ -112,10 +114,15 @@ class Detector:
         homes: Sequence[Home],
         group_waves: int,
         is_meant: Callable[[int], bool] = _nothing_meant,
+        *,
+        requests_in_order: bool = True,
     ):
         self.judge = self.judges(tuple(homes), group_waves)
         self.waves = [_Wave(each) for each in homes]
         self.is_meant = is_meant
+        self.requests_in_order = requests_in_order
+        self.paths = paths_of(requests_in_order=requests_in_order)
+        self.meetings: dict[Hashable, Facts] = {}
         self.races: dict[tuple[object, ...], Race] = {}
         self.accesses = 0
         self.is_ordered_by_values = False
@@ -250,7 +257,7 @@ class Detector:
             elif rule.reads:
                 self._learn(wave, new, write, item)
             return
-        if rule.path is Path.VECTOR and not rule.l1 and write.home.cu == new.home.cu:
+        if rule.path is Path.VECTOR and not rule.l1 and self._in_queue_order(write, new):
             # It queues at the L2 after the write: when it is done, so is the write.
             item.performed.append(write.number)
         if rule.reads and write.carried is not None and self.meet_at_a_cache(write, new):
@@ -296,7 +303,7 @@ class Detector:
         """True where the access issued first is performed first without any wait."""
         if old.access.path is not new.access.path:
             return False
-        match PATHS[new.access.path].ordered_by:
+        match self.paths[new.access.path].ordered_by:
             case OrderedBy.CU:
                 return old.home.cu == new.home.cu
             case OrderedBy.WAVE:
@@ -350,7 +357,7 @@ class Detector:
             done = write.home.number, Column.LDS, write.clock
             past = self.judge.with_clocks(past, [done])
             wave.in_lds = self.judge.join(wave.in_lds, past)
-        elif write.home.cu == new.home.cu:
+        elif write.home.cu == new.home.cu and self.requests_in_order:
             # The load was issued after the store, as all that follows it was.
             wave.facts = self.judge.join(wave.facts, past)
             return
@@ -367,7 +374,9 @@ class Detector:
                 if self.judge.is_below(write, facts, new.home, Mark.SCALAR, Mark.SCALAR_FROM_L2):
                     return None
             case Path.VECTOR:
-                if write.home.cu == new.home.cu or self._is_served(write, new, facts):
+                if write.home.cu == new.home.cu:
+                    return self._performed(write, new, facts)
+                if self._is_served(write, new, facts):
                     return None
         if not self.judge.is_done(write, facts.base):
             return Fault.NOT_PERFORMED
@@ -392,7 +401,7 @@ class Detector:
         """The fault by which memory may end with an earlier write."""
         if new.access.path is not Path.VECTOR:
             return self._performed(write, new, facts)
-        if write.access.path is Path.VECTOR and write.home.cu == new.home.cu:
+        if self._in_queue_order(write, new):
             return None
         if self.judge.is_in_l2(write, facts.base, (facts.base,), new.home.l2):
             return None
@@ -416,31 +425,38 @@ class Detector:
         home = wave.home
         wave.clock += 1
         own = judge.with_clocks(wave.facts, [(number, Column.ISSUED, wave.clock)])
+        emptied = self._emptied(wave.facts, effect, home)
+        if effect.write_back:
+            emptied = judge.with_fresh(emptied, Mark.QUEUED_BACK, home.cu, own.base)
+        if not effect.deferred:
+            wave.facts = emptied
+        if rule.counted is None:
+            return
+        item = _Item(
+            wave.clock, (), rule.counted.counters, rule.counted.in_order, cache=rule,
+            facts=Facts(own.base, emptied.fresh),
+        )  # fmt: skip
+        self._hold(wave, item)
+
+    def _emptied(self, facts: Facts, effect: CacheEffect, home: Home) -> Facts:
+        """The facts once the caches are empty that a cache instruction empties."""
+        judge = self.judge
         if effect.invalidate:
             mark = Mark.QUEUED_L2 if effect.marker else Mark.L2
             place = home.cu if effect.marker else home.l2
-            wave.facts = judge.with_fresh(wave.facts, mark, place, wave.facts.base)
+            facts = judge.with_fresh(facts, mark, place, facts.base)
         # The L1 takes nothing in while an invalidate of its CU is queued; the scalar cache does.
-        queued = _all_of(judge, judge.fresh_l2(wave.facts, home))
-        done = wave.facts.fresh.get((Mark.L2, home.l2))
+        queued = _all_of(judge, judge.fresh_l2(facts, home))
+        done = facts.fresh.get((Mark.L2, home.l2))
         for empties, above, at, below in (
             (effect.l1, Mark.L1, Mark.L1_FROM_L2, queued),
             (effect.scalar, Mark.SCALAR, Mark.SCALAR_FROM_L2, done),
         ):
             if empties:
-                base = wave.facts.base
-                wave.facts = judge.with_fresh(wave.facts, above, home.cu, base)
+                facts = judge.with_fresh(facts, above, home.cu, facts.base)
                 if below is not None:
-                    wave.facts = judge.with_fresh(wave.facts, at, home.cu, below)
-        if effect.write_back:
-            wave.facts = judge.with_fresh(wave.facts, Mark.QUEUED_BACK, home.cu, own.base)
-        if rule.counted is None:
-            return
-        item = _Item(
-            wave.clock, (), rule.counted.counters, rule.counted.in_order, cache=rule,
-            facts=Facts(own.base, wave.facts.fresh),
-        )  # fmt: skip
-        self._hold(wave, item)
+                    facts = judge.with_fresh(facts, at, home.cu, below)
+        return facts
 
     def drained(self, wave: _Wave, item: _Item) -> None:
         """A marker has left every queue of its CU, and so has all that was queued before it."""
@@ -448,17 +464,17 @@ class Detector:
         mates = [each for each in judge.homes if each.cu == home.cu]
         clocks = [
             (each.number, column, issued)
-            for each in mates
+            for each in mates if self.requests_in_order
             for column in VECTOR_COLUMNS
             if (issued := judge.issued_of(each, issue.base.known))
-        ]
+        ]  # fmt: skip
         wave.facts = judge.with_clocks(wave.facts, clocks)
         back = issue.fresh.get((Mark.QUEUED_BACK, home.cu))
         if back is not None:
             base = wave.facts.base
-            done = judge.join_bases(base, Base(
-                back={home.l2: back.known}, drained={home.cu: back.known}
-            ))  # fmt: skip
+            # Where requests wait for the L1, a marker may be queued before earlier ones.
+            drained = {home.cu: back.known} if self.requests_in_order else {}
+            done = judge.join_bases(base, Base(back={home.l2: back.known}, drained=drained))
             wave.facts = Facts(done, wave.facts.fresh)
         fresh = issue.fresh.get((Mark.QUEUED_L2, home.cu))
         if fresh is not None:
@@ -493,20 +509,29 @@ class Detector:
             wave.facts = Facts(done, wave.facts.fresh)
         for each in item.messages:
             wave.facts = judge.join(wave.facts, each)
+        if item.cache is not None and item.cache.effect.deferred:
+            wave.facts = judge.join(wave.facts, Facts(Base(), item.facts.fresh))
         if item.cache is not None and item.cache.effect.marker:
             self.drained(wave, item)
 
     def barrier(self, numbers: Sequence[int]) -> None:
         """All waves of a work-group have come: each knows the operations issued by the others."""
-        judge, joint = self.judge, NO_FACTS
-        clocks: list[tuple[int, int, int]] = []
         for number in numbers:
-            wave = self.waves[number]
-            joint = judge.join(joint, wave.facts)
-            clocks.append((number, Column.ISSUED, wave.clock))
-        joint = judge.with_clocks(joint, clocks)
+            self.signal(number, None)
         for number in numbers:
-            self.waves[number].facts = joint
+            self.meet(number, None)
+        del self.meetings[None]
+
+    def signal(self, number: int, meeting: Hashable) -> None:
+        """A wave has come to a meeting, at which it need not wait."""
+        judge, wave = self.judge, self.waves[number]
+        own = judge.with_clocks(wave.facts, [(number, Column.ISSUED, wave.clock)])
+        self.meetings[meeting] = judge.join(self.meetings.get(meeting, NO_FACTS), own)
+
+    def meet(self, number: int, meeting: Hashable) -> None:
+        """A wave goes on after a meeting: it knows the operations that others issued before it."""
+        wave = self.waves[number]
+        wave.facts = self.judge.join(wave.facts, self.meetings.get(meeting, NO_FACTS))
 
 
 def _all_of(judge: Judge, bases: Sequence[Base]) -> Base | None:

@@ -4,6 +4,9 @@ them."""
 from collections.abc import Iterator, Mapping
 
 from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.cdna.counters.waits import wait_text
+from fencewright.lowering.sequence import WaitCounts
+from fencewright.simulator.cdna.rows import Counted, CounterClass
 from fencewright.simulator.execution.launch import Hang
 from fencewright.simulator.race import rules
 from fencewright.simulator.race.amd.detector import Fault, Race
@@ -13,11 +16,18 @@ from fencewright.simulator.race.amd.rules import Path
 from fencewright.simulator.race.findings import Finding, unordered, unordered_text
 from fencewright.simulator.race.rules import KINDS
 
-_WRITE_BACKS: Mapping[Generation, str] = {Generation.GFX942: "buffer_wbl2 sc1"}
+_WRITE_BACKS: Mapping[Generation, str] = {
+    Generation.GFX942: "buffer_wbl2 sc1",
+    Generation.GFX1250: "global_wb scope:SCOPE_DEV",
+}
 _INVALIDATES: Mapping[Generation, str] = {
     Generation.GFX908: "buffer_wbinvl1_vol",
     Generation.GFX90A: "buffer_wbinvl1_vol",
     Generation.GFX942: "buffer_inv sc1",
+    Generation.GFX1030: "buffer_gl1_inv and buffer_gl0_inv",
+    Generation.GFX1100: "buffer_gl1_inv and buffer_gl0_inv",
+    Generation.GFX1200: "global_inv scope:SCOPE_DEV",
+    Generation.GFX1250: "global_inv scope:SCOPE_DEV and s_wait_loadcnt 0x0",
 }
 """The instructions that keep memory in order at the agent. Source: LLVM AMDGPUUsage, Memory
 Model."""
@@ -95,17 +105,21 @@ def _lacks(observer: KernelObserver, race: Race, first: Site) -> str:
             is_itself = race.first.site == race.second.site
             return unordered_text(is_itself=is_itself, in_block=len(groups) == 1)
         case Fault.NOT_PERFORMED:
-            counters = " ".join(f"{each}(0)" for each in race.first.access.counted.counters)
+            wait = _wait(observer, race.first.access.counted)
             what = "write" if race.writes_first else "read"
             return (
                 f"they are ordered, but the {what} may still be outstanding: put "
-                f"s_waitcnt {counters} after {first.place}, before what orders them"
+                f"{wait} after {first.place}, before what orders them"
             )
         case Fault.NOT_WRITTEN_BACK:
+            configuration = observer.configuration
             write_back = _WRITE_BACKS.get(generation, "a write-back of the L2")
+            wait = _wait(observer, configuration.counted(CounterClass.WRITE_BACK, False))
+            caches = configuration.row.caches
             return (
-                "they are ordered, but the write may be in the L2 of its own XCD alone: put "
-                f"{write_back} and s_waitcnt vmcnt(0) after {first.place}, before what orders them"
+                f"they are ordered, but the write may be in the {caches.l2} of its own "
+                f"{caches.share} alone: put {write_back} and {wait} after {first.place}, before "
+                "what orders them"
             )
         case Fault.NOT_INVALIDATED if race.second.access.path is Path.SCALAR:
             return (
@@ -118,3 +132,9 @@ def _lacks(observer: KernelObserver, race: Race, first: Site) -> str:
                 "they are ordered, but a cache of the reader may hold what was there before: put "
                 f"{invalidate} between what orders them and the load"
             )
+
+
+def _wait(observer: KernelObserver, counted: Counted) -> str:
+    """The wait for all that counters count."""
+    counts = WaitCounts(**dict.fromkeys(map(str, counted.counters), 0))
+    return wait_text(observer.configuration.row, counts)

@@ -2,9 +2,11 @@
 
 The executor says what was executed, wave by wave and in order; what an instruction does is decoded
 from its text, and its reach is the machine's row. A barrier of a work-group is over when one of the
-waves that came to it goes on.
+waves that came to it goes on. Of a split barrier a wave has met those whose signals are of the
+phase that it has waited for.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -14,7 +16,7 @@ import numpy as np
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function
-from fencewright.lowering.cdna.code.waits import wait_counts
+from fencewright.lowering.cdna.code.waits import counts_of
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import place_text
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
@@ -29,6 +31,7 @@ from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.lanes import Numbers
 from fencewright.simulator.execution.launch import BASE, Launch, Memory
 from fencewright.simulator.execution.program import (
+    CountedInstruction,
     Executed,
     LaneProgram,
     MemoryAccessKind,
@@ -38,7 +41,16 @@ from fencewright.simulator.execution.program import (
 from fencewright.simulator.race.amd.detector import Detector, Side
 from fencewright.simulator.race.amd.facts import Home
 from fencewright.simulator.race.amd.polls import polling_lines
-from fencewright.simulator.race.amd.rules import Access, Barrier, Cache, Path, Rule, Wait
+from fencewright.simulator.race.amd.rules import (
+    Access,
+    Barrier,
+    Cache,
+    Meet,
+    Path,
+    Rule,
+    Signal,
+    Wait,
+)
 from fencewright.simulator.race.amd.shadow import Shadow
 
 _PATHS: Mapping[MemorySpace, Path] = {
@@ -90,35 +102,34 @@ def sites_of(
     for number, each in enumerate(program.instructions):
         assert each.place is not None
         step = by_line[each.place.line]
-        kind = each if isinstance(each, MemoryInstruction) else None
         source = step.instruction.source
         place = (
             place_text(source, files)
             if source is not None and source.file in files
             else f"{PurePath(each.place.file).name}:{each.place.line}"
         )
-        rule, polls = _rule(step, kind, configuration), each.place.line in polling
+        rule, polls = _rule(step, each, configuration), each.place.line in polling
         sites.append(Site(number, step.instruction, rule, place, polls))
     return tuple(sites)
 
 
 def _rule(
-    step: CodeStep, memory: MemoryInstruction | None, configuration: CdnaConfiguration
+    step: CodeStep, counted: CountedInstruction, configuration: CdnaConfiguration
 ) -> Rule:
     instruction = step.instruction
-    if memory is not None:
-        return _access(step, memory, configuration)
-    if step.effects.kind is Kind.BARRIER:
-        return Barrier()
+    if isinstance(counted, MemoryInstruction):
+        return _access(step, counted, configuration)
+    if counted.arrives:
+        return Signal()
+    if counted.joins:
+        return Meet() if counted.of_cluster else Barrier()
     if step.effects.kind is Kind.WAIT:
-        counts = wait_counts(
-            (*instruction.operands, *instruction.modifiers), configuration.row.generation
-        )
+        counts = counts_of(instruction, configuration.row)
         known = {str(each): each for each in configuration.row.counters}
         return Wait(tuple((known[name], n) for name, n in counts.items() if name in known))
     effect = configuration.cache_effect(instruction.mnemonic, _bits(instruction))
-    counted = configuration.counted(effect.counted_as, False) if effect.counts else None
-    return Cache(effect, counted)
+    counters = configuration.counted(effect.counted_as, False) if effect.counts else None
+    return Cache(effect, counters)
 
 
 def _access(step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfiguration) -> Access:
@@ -175,7 +186,10 @@ class KernelObserver:
         self.waves = -(-launch.threads // program.lanes)
         polled = frozenset(each.number for each in sites if each.polls)
         homes = homes_of(launch, program, configuration)
-        self.detector = Detector(homes, self.waves, polled.__contains__)
+        self.detector = Detector(
+            homes, self.waves, polled.__contains__,
+            requests_in_order=configuration.hierarchy.requests_in_order,
+        )  # fmt: skip
         self.spaces = [
             each.space if isinstance(each, MemoryInstruction) else None
             for each in program.instructions
@@ -194,6 +208,10 @@ class KernelObserver:
         self.nowhere = Shadow("private memory")
         self.at_barrier: dict[int, dict[int, int]] = {}
         """Of each work-group the waves that wait, and at which site."""
+        self.signals: Counter[int] = Counter()
+        self.meets: Counter[int] = Counter()
+        self.meeting: dict[int, int] = {}
+        """The waves that wait for the signals of others, and at which site."""
         self.executed: set[int] = set()
         self.of_arguments: set[int] = set()
         self.polls: dict[int, dict[int, int]] = {}
@@ -214,14 +232,18 @@ class KernelObserver:
                     detector.cache(wave, rule)
                 case Wait(counts):
                     detector.wait(wave, counts)
+                case Signal():
+                    self._signal(wave)
+                case Meet():
+                    self.meeting[wave] = site.number
                 case Barrier():
                     self.at_barrier.setdefault(wave // self.waves, {})[wave] = site.number
 
     def _watch(self, site: Site, waves: list[int], running: int) -> None:
         """Notice that nothing happens any more. Raises ``Hang``."""
-        if not isinstance(site.rule, Access | Barrier):
+        if isinstance(site.rule, Cache | Wait):
             return
-        if isinstance(site.rule, Barrier) or not site.polls or site.rule.writes:
+        if not isinstance(site.rule, Access) or not site.polls or site.rule.writes:
             self.polls.clear()
             return
         for wave in waves:
@@ -239,7 +261,8 @@ class KernelObserver:
         waits = (
             (at, False, wave) for there in self.at_barrier.values() for wave, at in there.items()
         )
-        for at, is_poll, wave in (*polls, *waits):
+        meets = ((at, False, wave) for wave, at in self.meeting.items())
+        for at, is_poll, wave in (*polls, *waits, *meets):
             waiting.setdefault((at, is_poll), []).append(divmod(wave, self.waves))
         found = [execution.Waiting(*key, tuple(waves)) for key, waves in sorted(waiting.items())]
         return execution.Hang(found, self.name_of)
@@ -248,8 +271,18 @@ class KernelObserver:
         """An instruction, as messages say it."""
         return f"{self.sites[number].place} ({self.sites[number].name})"
 
+    def _signal(self, wave: int) -> None:
+        group, phase = wave // self.waves, self.signals[wave]
+        self.detector.signal(wave, (group, phase))
+        # All have come to the phase before, so that nobody waits for one before that.
+        self.detector.meetings.pop((group, phase - 2), None)
+        self.signals[wave] += 1
+
     def _go_on(self, wave: int) -> None:
         """A barrier is over for all that came to it when one of them goes on."""
+        if self.meeting.pop(wave, None) is not None:
+            self.detector.meet(wave, (wave // self.waves, self.meets[wave]))
+            self.meets[wave] += 1
         there = self.at_barrier.get(wave // self.waves)
         if there and wave in there:
             del self.at_barrier[wave // self.waves]

@@ -48,6 +48,16 @@ PATHS: Mapping[Path, PathRow] = {
 }
 """Every way to memory."""
 
+_OVERTAKING = PathRow(
+    OrderedBy.WAVE, "machine, rule 7: GFX125x, requests of a wave to one line alone are in order"
+)
+
+
+def paths_of(*, requests_in_order: bool) -> Mapping[Path, PathRow]:
+    """The ways to memory of a chip; ``requests_in_order``: as the machine's ``Hierarchy``."""
+    return PATHS if requests_in_order else {**PATHS, Path.VECTOR: _OVERTAKING}
+
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -122,4 +132,14 @@ class Barrier:
     """The barrier of the work-group."""
 
 
-Rule = Access | Cache | Wait | Barrier
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """The first part of a split barrier of the work-group, at which nobody waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """The second part, which waits for the signals of the others."""
+
+
+Rule = Access | Cache | Wait | Barrier | Signal | Meet

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.text import Assembly, Function
 from fencewright.lowering.cdna.code.variables import Variable
-from fencewright.lowering.cdna.kernel import DEFAULT_WAVE
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.program import ProgramError
@@ -187,10 +186,10 @@ def _configuration(function: Function, l2_per_agent: L2PerAgent | None) -> CdnaC
     chip = KNOWN_CHIPS.get(function.chip)
     if chip is None:
         raise ProgramError(f"what the caches of {function.chip or 'this chip'} do is not known")
-    if chip.wave_size < DEFAULT_WAVE:
-        raise ProgramError(f"races of {chip.name} are not found by execution")
     split = chip.split_mode
-    is_split = split is not None and bool(function.descriptor.get(split.directive))
+    is_split = split is not None and bool(
+        function.descriptor.get(split.directive, split.by_default)
+    )
     return CdnaConfiguration(function.chip, is_split, l2_per_agent)
 
 
