@@ -34,8 +34,8 @@ from fencewright.lowering.cdna.code.counters import OutstandingTokens, Tokens
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.waits import counts_of
 from fencewright.lowering.cdna.counters.scoreboard import ORDERED, CounterEventKind
-from fencewright.lowering.code.bits import bits, mask_of
 from fencewright.lowering.cdna.counters.waits import wait_text
+from fencewright.lowering.code.bits import bits, mask_of
 from fencewright.lowering.code.dataflow import solve_in_place
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of

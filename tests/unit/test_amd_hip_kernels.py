@@ -148,7 +148,7 @@ def test_there_are_forty_kernels_each_with_a_launch() -> None:
 
 @needs_clang
 @pytest.mark.parametrize(
-    "chip", first_of(("gfx1250", "gfx942", "gfx90a", "gfx950", "gfx1100", "gfx1200"))
+    "chip", first_of(("gfx1250", "gfx942", "gfx90a", "gfx950", "gfx1030", "gfx1100", "gfx1200"))
 )
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_a_kernel_computes_what_this_machine_does(name: str, chip: str) -> None:

@@ -1,15 +1,17 @@
-"""The AMD race detector against the CDNA machine, on random chains of two to four waves."""
+"""The AMD race detector against the machine, on random chains of two to four waves."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
-from amd_race_programs import chain, may_fail, races
+from amd_race_programs import WORDS, AmdChain, chain, later_chain, may_fail, races
 from campaigns import Share, draws
 
-from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.chips import Counter, Generation
 from fencewright.simulator.race.amd.detector import Detector, Fault
 from fencewright.simulator.race.amd.facts import Base, Facts, Home, Judge, Mark, Operation
-from fencewright.simulator.race.amd.rules import Path
+from fencewright.simulator.race.amd.rules import Cache, Path
 
 PROGRAMS = 3_000
 _SHARES = 100
@@ -26,11 +28,33 @@ can have read its flag."""
 
 @pytest.mark.parametrize("share", draws(_SHARES))
 def test_the_machine_fails_where_something_is_found(share: Share) -> None:
+    known = {seed for each in TOO_MANY.values() for seed in each}
+    _same(share.of(range(PROGRAMS)), chain, known)
+
+
+LATER_PROGRAMS = 1_000
+LATER_TOO_MANY: dict[Generation, tuple[int, ...]] = {
+    Generation.GFX1030: (54, 231, 547, 605, 773),
+    Generation.GFX1100: (231, 547, 605, 694, 773),
+    Generation.GFX1200: (42, 53, 58, 68, 200, 236, 787, 856, 867),
+    Generation.GFX1250: (38,),
+}
+"""The chains of later chips on which the detector alone finds something: a later write covers it."""
+
+
+@pytest.mark.parametrize("generation", WORDS)
+@pytest.mark.parametrize("share", draws(_SHARES))
+def test_so_does_the_machine_of_later_chips(share: Share, generation: Generation) -> None:
+    seeds, known = share.of(range(LATER_PROGRAMS)), set(LATER_TOO_MANY[generation])
+    _same(seeds, lambda seed: later_chain(seed, generation), known)
+
+
+def _same(seeds: Iterable[int], make: Callable[[int], AmdChain], known: set[int]) -> None:
     missed: list[str] = []
     alarms: list[int] = []
-    seeds = share.of(range(PROGRAMS))
+    seeds = list(seeds)
     for seed in seeds:
-        one = chain(seed)
+        one = make(seed)
         fails = may_fail(one)
         found = bool(races(one)) if fails is not None else fails
         if fails and not found:
@@ -38,7 +62,6 @@ def test_the_machine_fails_where_something_is_found(share: Share) -> None:
         if found and not fails:
             alarms.append(seed)
     assert not missed, "\n".join(missed)
-    known = {seed for each in TOO_MANY.values() for seed in each}
     assert alarms == [seed for seed in seeds if seed in known]
 
 
@@ -145,6 +168,51 @@ CAUGHT = {
 def test_a_broken_rule_shows(name: str) -> None:
     broken, misses = BROKEN[name]
     one = chain(CAUGHT[name])
+    assert may_fail(one) is misses
+    assert bool(races(one)) is misses
+    assert bool(races(one, broken)) is not misses
+
+
+class _RequestsInOrder(Detector):
+    def __init__(self, *given: Any, **named: Any):
+        super().__init__(*given, **(named | {"requests_in_order": True}))
+
+
+class _NothingIsDeferred(Detector):
+    def cache(self, number: int, rule: Cache) -> None:
+        super().cache(number, replace(rule, effect=replace(rule.effect, deferred=False)))
+
+
+class _NobodyMeets(Detector):
+    def meet(self, number: int, meeting: Hashable) -> None:
+        return
+
+
+class _SignalWaits(Detector):
+    def signal(self, number: int, meeting: Hashable) -> None:
+        counters = (Counter.LOADCNT, Counter.STORECNT, Counter.DSCNT)
+        self.wait(number, [(each, 0) for each in counters])
+        super().signal(number, meeting)
+
+
+@pytest.mark.parametrize(
+    ("broken", "generation", "seed", "misses"),
+    [
+        (_RequestsInOrder, Generation.GFX1250, 18, True),
+        (_NothingIsDeferred, Generation.GFX1250, 537, True),
+        (_NobodyMeets, Generation.GFX1250, 7, False),
+        (_NobodyMeets, Generation.GFX1030, 7, False),
+        (_SignalWaits, Generation.GFX1250, 19, True),
+        (_SignalWaits, Generation.GFX1200, 63, True),
+        (_MarkersDrainNothing, Generation.GFX1030, 210, False),
+        (_MarkersDrainNothing, Generation.GFX1200, 116, False),
+        (_MarkersDrainNothing, Generation.GFX1250, 107, False),
+    ],
+)
+def test_a_broken_rule_of_later_chips_shows(
+    broken: type[Detector], generation: Generation, seed: int, misses: bool
+) -> None:
+    one = later_chain(seed, generation)
     assert may_fail(one) is misses
     assert bool(races(one)) is misses
     assert bool(races(one, broken)) is not misses

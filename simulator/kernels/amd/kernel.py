@@ -61,7 +61,7 @@ from fencewright.simulator.kernels.amd.symbols import symbols_of
 from fencewright.simulator.semantics.amd import BRANCHES
 
 _GENERATIONS = (
-    Generation.GFX908, Generation.GFX90A, Generation.GFX942, Generation.GFX1100,
+    Generation.GFX908, Generation.GFX90A, Generation.GFX942, Generation.GFX1030, Generation.GFX1100,
     Generation.GFX1200, Generation.GFX1250,
 )  # fmt: skip
 _EXECUTED = tuple(name for name, chip in KNOWN_CHIPS.items() if chip.generation in _GENERATIONS)
