@@ -8,6 +8,7 @@ wave that polls lets the others go first. The lanes of a wave run together as ha
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import TypeAlias
 
@@ -106,6 +107,29 @@ class Pauses:
     turns: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class LateCopies:
+    """Loads to shared memory that are done as late as possible: where the observer says so.
+
+    ``pending``: by the number of a wave in the launch, its copies from the oldest on.
+    """
+
+    pending: dict[int, list[Callable[[], None]]] = field(
+        default_factory=dict[int, list[Callable[[], None]]]
+    )
+
+    def finish(self, wave: int) -> None:
+        """Do the oldest copy of a wave, if it is not done yet."""
+        if own := self.pending.get(wave):
+            own.pop(0)()
+
+    def finish_all(self, waves: Sequence[int]) -> None:
+        """Do all copies of waves that end."""
+        for wave in waves:
+            for copy in self.pending.pop(wave, ()):
+                copy()
+
+
 def execute(
     program: LaneProgram,
     launch: Launch,
@@ -119,6 +143,7 @@ def execute(
     is_reverse: bool = False,
     needs_results: bool = False,
     pauses: Pauses | None = None,
+    copies: LateCopies | None = None,
 ) -> Memory:
     """Run a launch on ``memory``, of ``launch.allocate``, and give the memory that it leaves.
 
@@ -127,12 +152,14 @@ def execute(
     (None: as many as any chip has room for); the next begins where one has ended. ``in_place``:
     in ``memory`` itself, not in a copy. ``with_parts``: the observer is called with each part of an
     instruction. ``is_reverse``: last work-groups and waves come first. ``needs_results``: all bytes
-    of the buffers are known at the end. ``pauses``: are noted in it. Raises ``LaunchError``, also
+    of the buffers are known at the end. ``pauses``: are noted in it. ``copies``: keeps the loads to
+    shared memory (None: they are done at once). Raises ``LaunchError``, also
     where an address comes of data that was not given.
     """
     found = memory if in_place else memory.copy()
     execution = _Execution(
-        program, launch, found, observe, limit, resident, with_parts, is_reverse, pauses or Pauses()
+        program, launch, found, observe, limit, resident, with_parts, is_reverse,
+        pauses or Pauses(), copies,
     )  # fmt: skip
     with np.errstate(all="ignore"):
         execution.run()
@@ -166,11 +193,12 @@ class _Execution:
         with_parts: bool,
         is_reverse: bool,
         pauses: Pauses,
+        copies: LateCopies | None,
     ) -> None:
         self.program, self.launch, self.memory = program, launch, memory
         self.observe, self.limit = observe, limit
         self.with_parts, self.is_reverse = with_parts, is_reverse
-        self.pauses = pauses
+        self.pauses, self.copies = pauses, copies
         self.segments = segments_of(program, pauses.at)
         self.pausing = frozenset(
             number
@@ -265,13 +293,13 @@ class _Execution:
         chosen = segments[np.argmin(key)]
         return waves[segments == chosen]
 
-    def _numbers(self, rows: Rows) -> Numbers:
+    def numbers(self, rows: Rows) -> Numbers:
         """The numbers of waves in the launch."""
         return self.group[self.slot_of[rows]] * self.group_waves + self.wave_of[rows]
 
     def _note_pause(self, segment: int, rows: Rows) -> None:
         pauses = self.pauses
-        for wave in self._numbers(rows).tolist():
+        for wave in self.numbers(rows).tolist():
             number = pauses.counts[wave] = pauses.counts[wave] + 1
             seen = pauses.seen.setdefault(wave, {})
             seen[segment] = seen.get(segment, (number,))[0], number
@@ -281,7 +309,7 @@ class _Execution:
         pauses = self.pauses
         assert pauses.held is not None
         wave, pause = pauses.held
-        is_wave = self._numbers(waves) == wave
+        is_wave = self.numbers(waves) == wave
         if not is_wave.any():
             return waves
         row, others = int(waves[is_wave][0]), waves[~is_wave]
@@ -359,6 +387,8 @@ class _Execution:
                 self._branch(run, segment, segment.end)
             case EndLane():
                 self.lanes.end(rows)
+                if self.copies is not None:
+                    self.copies.finish_all(self.numbers(rows).tolist())
                 self._after_end(rows)
             case Join(following):
                 self._join(run, segment, following)
@@ -820,8 +850,7 @@ class _Run:
             pieces = byte_access.pieces_of([value], instruction.width)
             if taken is not None:
                 pieces = [_first_bytes(each, taken - 8 * n) for n, each in enumerate(pieces)]
-            byte_access.write(target.bytes, target.at, active, pieces, instruction.width, unit)
-            self.copied(step, source, target, active, instruction.width)
+            self._put_copies(step, (source, target), active, pieces, unit)
             return
         unknown = self.execution.not_given if outwards else None
         places = zip(source.at[active], target.at[active], sizes[active], strict=True)
@@ -830,6 +859,26 @@ class _Run:
             _put(target.bytes, to, data, step.update, step.element)
             if unknown is not None:
                 unknown.write_all(to, length)
+
+    def _put_copies(
+        self, step: CopyStep, ends: tuple[Located, Located], active: LaneFlags,
+        pieces: Sequence[Values], unit: int,
+    ) -> None:  # fmt: skip
+        """Write what lanes have copied, now or wave by wave later."""
+        (source, target), late = ends, self.execution.copies
+        width = self._instruction(step.instruction).width
+
+        def put(lanes: LaneFlags) -> None:
+            byte_access.write(target.bytes, target.at, lanes, pieces, width, unit)
+            self.copied(step, source, target, lanes, width)
+
+        if late is None:
+            put(active)
+            return
+        for row, wave in enumerate(self.execution.numbers(self.rows).tolist()):
+            own = active & (np.arange(len(active)) == row)[:, None]
+            if own.any():
+                late.pending.setdefault(wave, []).append(partial(put, own))
 
     def tensor(self, step: TensorStep) -> None:
         """A box of a tensor; its pieces in global memory are reported as lanes."""

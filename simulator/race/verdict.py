@@ -263,7 +263,7 @@ def judge_by_thread(
         trial.add(each)
         if trial.runs >= len(ORDERS) and not trial.goes_on:
             break
-    findings, problem = list(_causes(trial.findings.values())), trial.problem
+    findings, problem = list(without_explained(trial.findings.values())), trial.problem
     if launch.guessed:
         findings, problem = _under_a_guess(findings, problem)
     accesses = _accesses(trial.sites)
@@ -309,7 +309,7 @@ def _one_for_each_cause(findings: Iterable[Finding]) -> Iterator[Finding]:
         yield replace(first, text=f"{first.text}{more}")
 
 
-def _causes(findings: Collection[Finding]) -> Iterator[Finding]:
+def without_explained(findings: Collection[Finding]) -> Iterator[Finding]:
     """The findings without reads of unwritten memory that a race explains."""
     racing = {place for each in findings if each.other for place in each.key[1:3]}
     for each in findings:

@@ -8,13 +8,14 @@ import pytest
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
-from fencewright.simulator.cdna.rows import Counted
-from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.cdna.rows import CdnaConfiguration, Counted
+from fencewright.simulator.execution.executor import LateCopies, execute
 from fencewright.simulator.execution.launch import Launch, allocate
 from fencewright.simulator.execution.program import Executed
 from fencewright.simulator.kernels.amd.kernel import program_of
 from fencewright.simulator.race.amd.detector import Detector, Fault, Side
 from fencewright.simulator.race.amd.facts import Home
+from fencewright.simulator.race.amd.kernels import KernelObserver, sites_of
 from fencewright.simulator.race.amd.polls import polling_lines
 from fencewright.simulator.race.amd.rules import Access, Path
 from fencewright.simulator.race.amd.shadow import Shadow
@@ -245,7 +246,8 @@ s_endpgm"""
 
 
 def test_a_loop_that_polls_lds_is_meant_to() -> None:
-    assert not kinds(judged(LDS_FLAG.format(branch="s_cbranch_vccnz .Lpoll\n")))
+    (note,) = judged(LDS_FLAG.format(branch="s_cbranch_vccnz .Lpoll\n")).findings
+    assert note.kind == "shared memory that nobody wrote"
     assert {*kinds(judged(LDS_FLAG.format(branch="")))} & {"write-read", "read-write"}
 
 
@@ -281,7 +283,7 @@ v_cmp_eq_u32_e32 vcc, 0, v3
 s_cbranch_vccnz .Lpoll
 s_barrier
 s_endpgm"""
-    (found,) = judged(BEGIN + body, block=128).findings
+    (found,) = judged(BEGIN + body, block=128).errors
     assert found.text == (
         "hang: wave 0 of work-group 0 waits at k.s:25 (s_barrier); wave 1 of work-group 0 polls at "
         "k.s:30 (ds_read_b32); nothing changes any more"
@@ -446,6 +448,53 @@ def test_kernels_copy_to_lds(chip: str, copy: str, body: str, block: int, said: 
     assert not found.problem
     assert bool(found.errors) is bool(said)
     assert all(said in each.text for each in found.findings)
+
+
+_STORES_IT = """s_waitcnt lgkmcnt(0)
+global_store_dword v1, v3, s[12:13]
+v_cmp_eq_u32_e32 vcc, 0, v3
+s_cbranch_vccz .Lend
+global_store_dword v1, v3, s[12:13] offset:512
+.Lend:
+s_endpgm"""
+
+
+@pytest.mark.parametrize(("chip", "copy"), _TO_LDS)
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_late_copy_is_seen_where_it_is_waited_for(chip: str, copy: str, waits: bool) -> None:
+    wait = "s_waitcnt vmcnt(0)\n" if waits else ""
+    code = assembly(f"{BEGIN}{_RESOURCE}{copy}\n{wait}{_READS_IT}{_STORES_IT}", chip)
+    function, configuration = code.functions["k"], CdnaConfiguration(chip)
+    program = program_of(function)
+    ones = np.ones(1024, dtype=np.uint32)
+    launch = Launch((1, 1, 1), (64, 1, 1), (ones, ones, np.zeros(256, dtype=np.uint32)))
+    memory = allocate(program, launch)
+    sites = sites_of(function, program, configuration, {})
+    for copies, is_there in ((None, True), (LateCopies(), waits)):
+        observer = KernelObserver(sites, program, launch, memory, configuration, copies)
+        after = execute(program, launch, memory, observer, with_parts=True, copies=copies)
+        found = after.contents("out", np.uint32)[:64]
+        assert found.tolist() == [int(is_there)] * 64
+    given = parse_launch("k<<<1, 64>>>(i32[1024]=ones, i32[64], i32[256])")
+    verdict = judge_kernel(code, given)
+    assert bool(verdict.errors) is not waits
+    assert bool(verdict.missed) is waits, "what follows from the old value is executed"
+
+
+@pytest.mark.parametrize(
+    ("write", "is_written"),
+    [
+        ("", False),
+        ("ds_write_b32 v1, v2 offset:4\n", False),
+        ("ds_write_b32 v1, v2\n", True),
+        ("ds_add_u32 v1, v2\n", True),
+    ],
+)
+def test_lds_that_nobody_wrote(write: str, is_written: bool) -> None:
+    body = f"{write}v_mov_b32_e32 v3, 0\nds_read_b32 v4, v3\ns_waitcnt lgkmcnt(0)\ns_endpgm"
+    found = judged(body, block=64)
+    assert kinds(found) == ([] if is_written else ["shared memory that nobody wrote"])
+    assert not found.errors
 
 
 _FIRST_OF_THREE = """global_atomic_add v3, v6, v2, s[10:11] sc0

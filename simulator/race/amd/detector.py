@@ -99,12 +99,18 @@ def _nothing_meant(site: int) -> bool:
     return False
 
 
+def _nothing_done(number: int) -> None:
+    return
+
+
 class Detector:
     """Finds races while waves run; ``races`` has one for each pair of sites and fault.
 
     ``is_meant``: whether a site's accesses are meant to meet others, as those of a polling loop
     are, though no bit says so. ``requests_in_order``: as ``Hierarchy`` of the machine has it.
-    ``judges``: what says what follows of facts.
+    ``on_copied`` is called with a wave whose oldest copy to LDS is surely done. ``unwritten``: by
+    site the first read of LDS that nobody has written, and its place. ``judges``: what says what
+    follows of facts.
     """
 
     judges: type[Judge] = Judge
@@ -116,6 +122,7 @@ class Detector:
         is_meant: Callable[[int], bool] = _nothing_meant,
         *,
         requests_in_order: bool = True,
+        on_copied: Callable[[int], None] = _nothing_done,
     ):
         self.judge = self.judges(tuple(homes), group_waves)
         self.waves = [_Wave(each) for each in homes]
@@ -123,7 +130,9 @@ class Detector:
         self.requests_in_order = requests_in_order
         self.paths = paths_of(requests_in_order=requests_in_order)
         self.meetings: dict[Hashable, Facts] = {}
+        self.on_copied = on_copied
         self.races: dict[tuple[object, ...], Race] = {}
+        self.unwritten: dict[int, tuple[Operation, str]] = {}
         self.accesses = 0
         self.is_ordered_by_values = False
         self._number = 0
@@ -217,6 +226,8 @@ class Detector:
         if write is not None:
             self._after_write(wave, new, cell, write, shadow, unit, item)
         if not rule.writes:
+            if write is None and rule.path is Path.LDS:
+                self.unwritten.setdefault(new.site, (new, shadow.place(unit)))
             return Cell(write, (*self._kept(new, cell.reads), new))
         for read in cell.reads:
             if not read.access.writes:
@@ -501,6 +512,8 @@ class Detector:
     def _over(self, wave: _Wave, item: _Item) -> None:
         item.is_over = True
         judge = self.judge
+        if Column.COPY in item.columns:
+            self.on_copied(wave.home.number)
         own = [(wave.home.number, each, item.clock) for each in item.columns]
         wave.facts = judge.with_clocks(wave.facts, own)
         if item.performed:

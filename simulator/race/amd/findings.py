@@ -37,6 +37,18 @@ def findings_of(observer: KernelObserver) -> Iterator[Finding]:
     """The findings of an execution."""
     for race in observer.detector.races.values():
         yield _finding(observer, race)
+    row = KINDS[rules.Fault.UNWRITTEN]
+    for number, (operation, place) in observer.detector.unwritten.items():
+        site = observer.sites[number]
+        text = (
+            f"{row.words}: {_who(observer, operation)} reads {place} at {site.place} "
+            f"({site.name}): {row.lacks}"
+        )
+        line = site.instruction.line
+        key = rules.Fault.UNWRITTEN, line
+        yield Finding(
+            rules.Fault.UNWRITTEN, text, line, key, site.instruction.text, is_error=False
+        )
 
 
 def hang_finding(observer: KernelObserver, hang: Hang) -> Finding:
@@ -61,7 +73,7 @@ def _finding(observer: KernelObserver, race: Race) -> Finding:
     )
     kind = rules.Fault.SAME_VALUE if is_same else kind
     line = second.instruction.line
-    key = kind, race.fault, first.instruction.line, line
+    key = kind, first.instruction.line, line, race.fault
     has_no_order = race.fault is Fault.UNORDERED and not is_same
     return Finding(
         kind, text, line, key, second.instruction.text, not is_same,

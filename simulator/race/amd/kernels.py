@@ -28,6 +28,7 @@ from fencewright.simulator.cdna.rows import (
     access_counted,
 )
 from fencewright.simulator.execution import launch as execution
+from fencewright.simulator.execution.executor import LateCopies
 from fencewright.simulator.execution.lanes import Numbers
 from fencewright.simulator.execution.launch import BASE, Launch, Memory
 from fencewright.simulator.execution.program import (
@@ -171,8 +172,15 @@ MOST_POLLS = 64
 """Polls of each wave that runs, with nothing else between, after which nothing ever changes."""
 
 
+def _nothing(wave: int) -> None:
+    return
+
+
 class KernelObserver:
-    """Passes the events of a launch to the detector. ``executed``: the sites that were."""
+    """Passes the events of a launch to the detector. ``executed``: the sites that were.
+
+    ``copies``: what the executor keeps until the detector knows that it is done.
+    """
 
     def __init__(
         self,
@@ -181,6 +189,7 @@ class KernelObserver:
         launch: Launch,
         memory: Memory,
         configuration: CdnaConfiguration,
+        copies: LateCopies | None = None,
     ):
         self.sites, self.configuration = sites, configuration
         self.waves = -(-launch.threads // program.lanes)
@@ -189,6 +198,7 @@ class KernelObserver:
         self.detector = Detector(
             homes, self.waves, polled.__contains__,
             requests_in_order=configuration.hierarchy.requests_in_order,
+            on_copied=_nothing if copies is None else copies.finish,
         )  # fmt: skip
         self.spaces = [
             each.space if isinstance(each, MemoryInstruction) else None

@@ -16,7 +16,7 @@ from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.execution import launch as execution
-from fencewright.simulator.execution.executor import Pauses, execute
+from fencewright.simulator.execution.executor import LateCopies, Pauses, execute
 from fencewright.simulator.execution.program import LaneProgram, MemoryInstruction, MemorySpace
 from fencewright.simulator.kernels.amd.calls import with_calls
 from fencewright.simulator.kernels.amd.kernel import program_of
@@ -25,7 +25,7 @@ from fencewright.simulator.race.amd.kernels import KernelObserver, Site, sites_o
 from fencewright.simulator.race.amd.rules import Access
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.race.schedules import delays
-from fencewright.simulator.race.verdict import Missed, Verdict, verdict_of
+from fencewright.simulator.race.verdict import Missed, Verdict, verdict_of, without_explained
 from fencewright.simulator.threads.launch import (
     Argument,
     Array,
@@ -87,7 +87,8 @@ def judge_kernel(
         and site.number not in trial.of_arguments
     }
     findings, executed = trial.findings.values(), {first[each] for each in trial.executed}
-    return verdict_of(launch, findings, trial.problem, trial.runs, accesses, executed)
+    found = without_explained(findings)
+    return verdict_of(launch, found, trial.problem, trial.runs, accesses, executed)
 
 
 def _first_parts(sites: Sequence[Site]) -> Mapping[int, int]:
@@ -127,8 +128,8 @@ class _Trial:
         self.runs = 0
 
     def run(self) -> None:
-        """Run in both orders; with delays where values that were read order something, or where
-        something was not executed, until there is an error."""
+        """Run in both orders, in reverse with late copies to LDS; with delays where values that
+        were read order something, or where something was not executed, until there is an error."""
         in_order = self.pauses()
         ran = [self.add(in_order), self.add(self.pauses(), is_reverse=True)]
         reached = all(each.number in self.executed for each in self.sites)
@@ -147,13 +148,14 @@ class _Trial:
     def add(self, pauses: Pauses, *, is_reverse: bool = False) -> KernelObserver:
         """Add the findings of one run."""
         self.runs += 1
+        copies = LateCopies() if is_reverse else None
         observer = KernelObserver(
-            self.sites, self.program, self.launch, self.memory, self.configuration
+            self.sites, self.program, self.launch, self.memory, self.configuration, copies
         )
         try:
             execute(
                 self.program, self.launch, self.memory, observer, limit=MOST_INSTRUCTIONS,
-                with_parts=True, is_reverse=is_reverse, pauses=pauses,
+                with_parts=True, is_reverse=is_reverse, pauses=pauses, copies=copies,
             )  # fmt: skip
         except execution.Hang as hang:
             finding = hang_finding(observer, hang)
