@@ -29,6 +29,7 @@ from fencewright.simulator.execution.program import (
     MemorySpace,
     MemoryStep,
     Merge,
+    NamedBarrierStep,
     Register,
     Special,
     Step,
@@ -135,6 +136,8 @@ class _Wave:
                         yield BARRIER
                 elif isinstance(step, CrossLane):
                     self._cross(step, lanes)
+                elif isinstance(step, NamedBarrierStep):
+                    raise NotImplementedError("named barriers are not defined here")
                 elif isinstance(step, TensorStep):
                     # simulator.threads is what those are held to.
                     raise NotImplementedError("copies by tensor maps are not defined here")

@@ -41,6 +41,7 @@ from fencewright.simulator.execution.program import (
     MemorySpace,
     MemoryStep,
     Merge,
+    NamedBarrierStep,
     Observer,
     Register,
     Special,
@@ -65,6 +66,7 @@ from fencewright.simulator.execution.spaces import Buffers, Located, OwnMemory
 from fencewright.simulator.execution.unknown_values import Origins
 from fencewright.simulator.execution.values import WORD, signed
 from fencewright.simulator.semantics import tensors
+from fencewright.simulator.semantics.named_barriers import Meeting, NamedBarriers, Undefined
 
 LIMIT = 1_000_000
 """Instructions that one wave executes at most, where not said otherwise."""
@@ -171,8 +173,8 @@ def execute(
 _WORD = np.int64(0xFFFFFFFF)
 _BARRIERS = 16
 """Barriers of a work-group. Source: PTX ISA, bar."""
-_NO_BARRIER, _OF_CLUSTER = -1, _BARRIERS
-"""The number of no barrier, and of that of the cluster."""
+_NO_BARRIER, _OF_CLUSTER, _NAMED = -1, _BARRIERS, _BARRIERS + 1
+"""The number of no barrier, of that of the cluster, and of the one that a wave has joined."""
 _OUTSIDE = (MemorySpace.GLOBAL, MemorySpace.SCALAR)
 """The spaces whose addresses are those of buffers."""
 
@@ -240,6 +242,8 @@ class _Execution:
         self.phase: Numbers = np.zeros(self.slots // self.cluster, dtype=np.int64)
         self.own_phase: Numbers = np.zeros((waves, lanes), dtype=np.int64)
         """Of each lane the phase of the barrier of its cluster that it has arrived at."""
+        self.named: dict[int, NamedBarriers] = {}
+        """By the place of a work-group."""
         self.came: list[Numbers] = []
         self.polls = [_last_load(each) for each in self.segments]
         self.polled_at: Numbers = np.zeros(waves, dtype=np.int64)
@@ -360,6 +364,8 @@ class _Execution:
         self.next_group += len(new)
         self.group[slots] = self.order[self.launch.groups - 1 - new if self.is_reverse else new]
         self.arrived[slots] = 0
+        for slot in slots.tolist():
+            self.named.pop(slot, None)
         self.shared.clear(slots)
         rows = (slots[:, None] * self.group_waves + np.arange(self.group_waves)).reshape(-1)
         lanes = self.program.lanes
@@ -419,8 +425,9 @@ class _Execution:
 
     def _join(self, run: "_Run", segment: Segment, following: int) -> None:
         step = segment.steps[-1]
-        assert isinstance(step, FenceStep)
-        numbers = run.barrier(step)
+        assert isinstance(step, FenceStep | NamedBarrierStep)
+        is_named = isinstance(step, NamedBarrierStep)
+        numbers = np.array(_NAMED) if is_named else run.barrier(step)
         self.at_barrier[run.rows] = np.where(run.active, numbers, self.at_barrier[run.rows])
         self.barrier[run.rows] = step.instruction
         self.lanes.block(run.rows, following)
@@ -442,7 +449,9 @@ class _Execution:
             if complete.any():
                 self.arrived[slots[complete], number] = 0
                 self._go_on(self._rows_of(slots[complete]), there[complete])
-        if self.cluster > 1 or highest == _OF_CLUSTER:
+        if highest == _NAMED:
+            self._release_named(slots)
+        if self.cluster > 1 or highest >= _OF_CLUSTER:
             for each in np.unique(slots // self.cluster).tolist():
                 self._release_cluster(each)
 
@@ -454,6 +463,13 @@ class _Execution:
         there = (self.at_barrier[rows] == _OF_CLUSTER) & (self.own_phase[rows] <= phase) & alive
         if there.any():
             self._go_on(rows, there)
+
+    def _release_named(self, slots: Numbers) -> None:
+        for row in self._rows_of(slots).tolist():
+            there = (self.at_barrier[row] == _NAMED) & self.lanes.alive[row]
+            if there.any() and (barriers := self.named[int(self.slot_of[row])]).may_pass(row):
+                barriers.passed(row)
+                self._go_on(np.array([row]), there[None])
 
     def _go_on(self, rows: Rows, lanes: LaneFlags) -> None:
         lanes = lanes.reshape(len(rows), -1)
@@ -779,6 +795,29 @@ class _Run:
         if instruction.arrives:
             self._arrive(step, instruction)
 
+    def named_barrier(self, step: NamedBarrierStep) -> None:
+        execution = self.execution
+        instruction = execution.program.instructions[step.instruction]
+        self.need(step.operand, f"'{instruction.text}'", instruction.place)
+        operands = np.broadcast_to(self.read(step.operand), self.active.shape)[:, 0]
+        slots = execution.slot_of[self.rows]
+        found: list[Meeting] = []
+        for row, slot, operand in zip(
+            self.rows.tolist(), slots.tolist(), operands.tolist(), strict=True
+        ):
+            barriers = execution.named.setdefault(slot, NamedBarriers())
+            try:
+                found.append(barriers.act(row, step.action, operand))
+            except Undefined as problem:
+                text = f"{instruction.text}: what it does is undefined: {problem}"
+                raise LaunchError(text, instruction.place) from problem
+        execution.came.append(np.unique(slots))
+        nowhere = np.zeros((len(self.rows), 0), dtype=np.int64)
+        self._tell(step.instruction, nowhere, self.active, meetings=tuple(found))
+        if step.result is not None:
+            first = [[each.is_first] for each in found]
+            self.values[step.result] = np.array(first, dtype=np.uint64)
+
     def _arrive(self, step: FenceStep, instruction: FenceInstruction) -> None:
         """Lanes count as there at a barrier at which they do not wait."""
         execution, slots = self.execution, self.execution.slot_of[self.rows]
@@ -1065,6 +1104,7 @@ class _Run:
         *,
         is_further: bool = False,
         same: LaneFlags | None = None,
+        meetings: tuple[Meeting, ...] = (),
     ) -> None:
         execution, rows = self.execution, self.rows
         if active is not self.active and not (some := active.any(axis=1)).all():
@@ -1081,7 +1121,7 @@ class _Run:
         execution.observe(
             Executed(
                 instruction, groups, waves, addresses, active, sizes, copied_to, is_further, same,
-                running,
+                meetings, running,
             )
         )  # fmt: skip
 
@@ -1211,6 +1251,7 @@ _STEPS: dict[type[Step], _Handler] = {
     CopyStep: _Run.copy,
     TensorStep: _Run.tensor,
     FenceStep: _Run.fence,
+    NamedBarrierStep: _Run.named_barrier,
     Stop: _Run.stop,
 }  # pyright: ignore[reportAssignmentType] -- each is called with a step of its own type
 _STEPS_OF_ORIGINS: dict[type[Step], _Handler] = _STEPS | {

@@ -17,6 +17,7 @@ from fencewright.lowering.cache_policy import Lookup as Lookup
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
+from fencewright.simulator.semantics.named_barriers import BarrierAction, Meeting
 
 Values: TypeAlias = NDArray[np.uint64]
 Register: TypeAlias = int
@@ -85,7 +86,8 @@ class FenceInstruction:
     ``writes_back``: caches whose dirty lines go out; ``invalidates``: caches that lose their lines
     (the L2: lines that are not dirty and belong to other memory). ``scope`` as the target
     calls it, empty where it has none. ``joins``: lanes wait there for others of the work-group, or
-    of the cluster if ``of_cluster``; ``arrives``: they do not wait, and count as there.
+    of the cluster if ``of_cluster``, or for the barrier that they have joined if ``is_named``;
+    ``arrives``: they do not wait, and count as there.
     ``in_flight``: of a space so many of the newest accesses need not be complete; none where
     nothing is said.
     """
@@ -99,6 +101,7 @@ class FenceInstruction:
     joins: bool
     place: SourceLocation | None
     in_flight: tuple[tuple[MemorySpace, int], ...] = ()
+    is_named: bool = False
     arrives: bool = False
     of_cluster: bool = False
 
@@ -303,6 +306,20 @@ class FenceStep:
     threads: Register | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NamedBarrierStep:
+    """An action of waves at a named barrier.
+
+    ``operand`` has the barrier's number and its count, as m0 has them; ``result``: 1 where it is
+    the first signal.
+    """
+
+    instruction: int
+    action: BarrierAction
+    operand: Register
+    result: Register | None = None
+
+
 Step: TypeAlias = (
     Compute
     | CrossLane
@@ -314,6 +331,7 @@ Step: TypeAlias = (
     | CopyStep
     | TensorStep
     | FenceStep
+    | NamedBarrierStep
     | Stop
 )
 
@@ -474,6 +492,8 @@ class Executed:
     """It is a further part of the instruction before; only observers that ask for parts see it."""
     same: LaneFlags | None = None
     """Of a store, lanes that write the old value; for observers that ask for parts."""
+    meetings: tuple[Meeting, ...] = ()
+    """Of an action at named barriers the phase of each wave's."""
     running: int = 0
     """Waves that have neither ended nor wait at a barrier; for observers that ask for parts."""
 

@@ -28,6 +28,7 @@ from fencewright.simulator.execution.program import (
     MemoryInstruction,
     MemoryStep,
     Merge,
+    NamedBarrierStep,
     Register,
     Special,
     Step,
@@ -92,7 +93,7 @@ def place_of(program: LaneProgram, segment: Segment) -> SourceLocation | None:
     numbers = (
         each.instruction
         for each in segment.steps
-        if isinstance(each, MemoryStep | CopyStep | TensorStep | FenceStep)
+        if isinstance(each, MemoryStep | CopyStep | TensorStep | FenceStep | NamedBarrierStep)
     )
     places = (program.instructions[each].place for each in numbers)
     return next((each for each in places if each is not None), None)
@@ -141,7 +142,7 @@ def pauses_before(step: Step, pauses: frozenset[int]) -> bool:
 
 
 def _joins(program: LaneProgram, step: Step) -> bool:
-    if not isinstance(step, FenceStep):
+    if not isinstance(step, FenceStep | NamedBarrierStep):
         return False
     instruction = program.instructions[step.instruction]
     return isinstance(instruction, FenceInstruction) and instruction.joins
@@ -231,6 +232,8 @@ def reads_of(step: Step) -> tuple[Register, ...]:
         case TensorStep():
             more = () if step.where is None else (step.where,)
             return (step.map, step.shared, *step.coordinates, *(step.offsets or ()), *more)
+        case NamedBarrierStep():
+            return (step.operand,)
         case FenceStep():
             return tuple(each for each in (step.barrier, step.threads) if each is not None)
         case Unknown() | Special() | Argument() | Stop():

@@ -19,10 +19,13 @@ from fencewright.simulator.execution.program import (
     FenceStep,
     MemoryAccessKind,
     MemorySpace,
+    NamedBarrierStep,
 )
 from fencewright.simulator.kernels.amd.arithmetic import Arithmetic
 from fencewright.simulator.kernels.amd.memory import Accesses
 from fencewright.simulator.kernels.amd.modifiers import NotExecutedError
+from fencewright.simulator.kernels.amd.operands import SCC
+from fencewright.simulator.semantics.named_barriers import BarrierAction
 
 COUNTED: Mapping[Counter, frozenset[MemorySpace]] = MappingProxyType(
     {
@@ -103,12 +106,37 @@ class Translator(Arithmetic, Accesses):
 
     def _barrier(self, instruction: AssemblyInstruction) -> None:
         """A barrier of the work-group, or one of its two parts."""
+        use = named_use(instruction)
+        if use is not None:
+            self._named(instruction, *use)
+            return
         found = _BARRIERS.get((instruction.mnemonic, instruction.operands))
         if found is None:
-            raise NotExecutedError("only barriers of whole work-groups are executed")
+            raise NotExecutedError(
+                "barriers of work-groups are executed, and named ones, but none of a cluster"
+            )
         marker = _marker(instruction.text, self.context.place_of(instruction))
         self._fence(replace(marker, **found))
         self.state.forget()
+
+    def _named(
+        self, instruction: AssemblyInstruction, action: BarrierAction, number: int | None
+    ) -> None:
+        """An action at a named barrier; its number, None: m0 has it."""
+        state = self.state
+        operand = state.read(("m0",)) if number is None else state.constant(number, 32)
+        marker = _marker(instruction.text, self.context.place_of(instruction))
+        does = {
+            BarrierAction.SIGNAL: {"arrives": True}, BarrierAction.WAIT: {"joins": True}
+        }.get(action, {})  # fmt: skip
+        fence = replace(marker, is_named=True, **does)
+        result = state.new(is_scalar=True) if instruction.mnemonic in _IS_FIRST else None
+        state.steps.append(NamedBarrierStep(self.number(fence), action, operand, result))
+        if result is not None:
+            state.write(SCC, result)
+        if action is BarrierAction.LEAVE:
+            self.unknown(instruction.text, SCC)
+        state.forget()
 
     def _maintain(self, instruction: AssemblyInstruction) -> None:
         """Cache maintenance."""
@@ -149,6 +177,31 @@ _BARRIERS: Mapping[tuple[str, tuple[Operand, ...]], Mapping[str, bool]] = Mappin
 )
 """The effects of barriers on the waves that execute them. Source: LLVM 24
 AMDGPUExecutionSynchronization, s_barrier."""
+
+
+_NAMED: Mapping[str, BarrierAction] = MappingProxyType(
+    {
+        "s_barrier_init": BarrierAction.INITIALISE,
+        "s_barrier_signal": BarrierAction.SIGNAL,
+        "s_barrier_signal_isfirst": BarrierAction.SIGNAL,
+        "s_barrier_join": BarrierAction.JOIN,
+        "s_barrier_wait": BarrierAction.WAIT,
+        "s_barrier_leave": BarrierAction.LEAVE,
+    }
+)
+"""What instructions do at a named barrier. Source: LLVM 24 AMDGPUExecutionSynchronization."""
+_IS_FIRST = frozenset({"s_barrier_signal_isfirst"})
+
+
+def named_use(instruction: AssemblyInstruction) -> tuple[BarrierAction, int | None] | None:
+    """The action at a named barrier and its number, None: in m0; None where it has no name."""
+    action = _NAMED.get(instruction.mnemonic)
+    operand = next(iter(instruction.operands), 0)
+    if action is None or (isinstance(operand, int) and operand < 0):
+        return None
+    if isinstance(operand, int) and action is BarrierAction.INITIALISE:
+        raise NotExecutedError("a barrier is initialised by m0 alone")
+    return action, operand if isinstance(operand, int) else None
 
 
 def _marker(text: str, place: SourceLocation | None) -> FenceInstruction:

@@ -40,6 +40,7 @@ from fencewright.simulator.execution.program import (
     LaneProgram,
     LaneValue,
     MemoryStep,
+    NamedBarrierStep,
     Register,
     Step,
     Stop,
@@ -463,7 +464,7 @@ def _without_unused(blocks: Sequence[LaneBlock]) -> tuple[LaneBlock, ...]:
     for block in blocks:
         for step in block.steps:
             result = written_by(step)
-            if isinstance(step, MemoryStep) or result is None:
+            if isinstance(step, MemoryStep | NamedBarrierStep) or result is None:
                 roots.update(reads_of(step))
             else:
                 sources.setdefault(result, set()).update(reads_of(step))
@@ -475,7 +476,8 @@ def _without_unused(blocks: Sequence[LaneBlock]) -> tuple[LaneBlock, ...]:
 
     def kept(step: Step) -> bool:
         result = written_by(step)
-        return isinstance(step, MemoryStep) or result is None or result in used
+        is_kept = isinstance(step, MemoryStep | NamedBarrierStep)
+        return is_kept or result is None or result in used
 
     return tuple(
         [LaneBlock(tuple(filter(kept, each.steps)), _end_with(each.end, used)) for each in blocks]

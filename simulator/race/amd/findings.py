@@ -24,8 +24,8 @@ _INVALIDATES: Mapping[Generation, str] = {
     Generation.GFX908: "buffer_wbinvl1_vol",
     Generation.GFX90A: "buffer_wbinvl1_vol",
     Generation.GFX942: "buffer_inv sc1",
-    Generation.GFX1030: "buffer_gl1_inv and buffer_gl0_inv",
-    Generation.GFX1100: "buffer_gl1_inv and buffer_gl0_inv",
+    Generation.GFX1030: "buffer_gl1_inv, buffer_gl0_inv and s_waitcnt vmcnt(0)",
+    Generation.GFX1100: "buffer_gl1_inv, buffer_gl0_inv and s_waitcnt vmcnt(0)",
     Generation.GFX1200: "global_inv scope:SCOPE_DEV",
     Generation.GFX1250: "global_inv scope:SCOPE_DEV and s_wait_loadcnt 0x0",
 }
@@ -46,9 +46,7 @@ def findings_of(observer: KernelObserver) -> Iterator[Finding]:
         )
         line = site.instruction.line
         key = rules.Fault.UNWRITTEN, line
-        yield Finding(
-            rules.Fault.UNWRITTEN, text, line, key, site.instruction.text, is_error=False
-        )
+        yield Finding(rules.Fault.UNWRITTEN, text, line, key, site.instruction.text, is_error=False)
 
 
 def hang_finding(observer: KernelObserver, hang: Hang) -> Finding:

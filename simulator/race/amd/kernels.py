@@ -114,16 +114,16 @@ def sites_of(
     return tuple(sites)
 
 
-def _rule(
-    step: CodeStep, counted: CountedInstruction, configuration: CdnaConfiguration
-) -> Rule:
+def _rule(step: CodeStep, counted: CountedInstruction, configuration: CdnaConfiguration) -> Rule:
     instruction = step.instruction
     if isinstance(counted, MemoryInstruction):
         return _access(step, counted, configuration)
     if counted.arrives:
         return Signal()
     if counted.joins:
-        return Meet() if counted.of_cluster else Barrier()
+        return Meet() if counted.of_cluster or counted.is_named else Barrier()
+    if counted.is_named:
+        return Wait(())
     if step.effects.kind is Kind.WAIT:
         counts = counts_of(instruction, configuration.row)
         known = {str(each): each for each in configuration.row.counters}
@@ -220,8 +220,8 @@ class KernelObserver:
         """Of each work-group the waves that wait, and at which site."""
         self.signals: Counter[int] = Counter()
         self.meets: Counter[int] = Counter()
-        self.meeting: dict[int, int] = {}
-        """The waves that wait for the signals of others, and at which site."""
+        self.meeting: dict[int, tuple[int, tuple[int, int, int]]] = {}
+        """The waves that wait for the signals of others: at which site, and in which phase."""
         self.executed: set[int] = set()
         self.of_arguments: set[int] = set()
         self.polls: dict[int, dict[int, int]] = {}
@@ -243,9 +243,10 @@ class KernelObserver:
                 case Wait(counts):
                     detector.wait(wave, counts)
                 case Signal():
-                    self._signal(wave)
+                    self._signal(wave, self._meeting(wave, executed, row, self.signals))
                 case Meet():
-                    self.meeting[wave] = site.number
+                    meeting = self._meeting(wave, executed, row, self.meets)
+                    self.meeting[wave] = site.number, meeting
                 case Barrier():
                     self.at_barrier.setdefault(wave // self.waves, {})[wave] = site.number
 
@@ -271,7 +272,7 @@ class KernelObserver:
         waits = (
             (at, False, wave) for there in self.at_barrier.values() for wave, at in there.items()
         )
-        meets = ((at, False, wave) for wave, at in self.meeting.items())
+        meets = ((at, False, wave) for wave, (at, _) in self.meeting.items())
         for at, is_poll, wave in (*polls, *waits, *meets):
             waiting.setdefault((at, is_poll), []).append(divmod(wave, self.waves))
         found = [execution.Waiting(*key, tuple(waves)) for key, waves in sorted(waiting.items())]
@@ -281,18 +282,26 @@ class KernelObserver:
         """An instruction, as messages say it."""
         return f"{self.sites[number].place} ({self.sites[number].name})"
 
-    def _signal(self, wave: int) -> None:
-        group, phase = wave // self.waves, self.signals[wave]
-        self.detector.signal(wave, (group, phase))
+    def _meeting(
+        self, wave: int, executed: Executed, row: int, phases: Counter[int]
+    ) -> tuple[int, int, int]:
+        """The work-group, the barrier, 0 where it has no name, and its phase."""
+        group = wave // self.waves
+        if executed.meetings:
+            return group, executed.meetings[row].number, executed.meetings[row].phase
+        phases[wave] += 1
+        return group, 0, phases[wave]
+
+    def _signal(self, wave: int, meeting: tuple[int, int, int]) -> None:
+        group, barrier, phase = meeting
+        self.detector.signal(wave, meeting)
         # All have come to the phase before, so that nobody waits for one before that.
-        self.detector.meetings.pop((group, phase - 2), None)
-        self.signals[wave] += 1
+        self.detector.meetings.pop((group, barrier, phase - 2), None)
 
     def _go_on(self, wave: int) -> None:
         """A barrier is over for all that came to it when one of them goes on."""
-        if self.meeting.pop(wave, None) is not None:
-            self.detector.meet(wave, (wave // self.waves, self.meets[wave]))
-            self.meets[wave] += 1
+        if (waited := self.meeting.pop(wave, None)) is not None:
+            self.detector.meet(wave, waited[1])
         there = self.at_barrier.get(wave // self.waves)
         if there and wave in there:
             del self.at_barrier[wave // self.waves]

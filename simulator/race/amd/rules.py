@@ -58,7 +58,6 @@ def paths_of(*, requests_in_order: bool) -> Mapping[Path, PathRow]:
     return PATHS if requests_in_order else {**PATHS, Path.VECTOR: _OVERTAKING}
 
 
-
 @dataclass(frozen=True, slots=True)
 class Access:
     """The effect of an instruction on memory.
