@@ -37,7 +37,7 @@ LATER_TOO_MANY: dict[Generation, tuple[int, ...]] = {
     Generation.GFX1030: (54, 231, 547, 605, 773),
     Generation.GFX1100: (231, 547, 605, 694, 773),
     Generation.GFX1200: (42, 53, 58, 68, 200, 236, 787, 856, 867),
-    Generation.GFX1250: (38,),
+    Generation.GFX1250: (38, 151, 406),
 }
 """The chains of later chips on which the detector alone finds something: a later write covers it."""
 
@@ -183,6 +183,15 @@ class _NothingIsDeferred(Detector):
         super().cache(number, replace(rule, effect=replace(rule.effect, deferred=False)))
 
 
+class _MarkersQueueBehindWriteBacks(Detector):
+    def cache(self, number: int, rule: Cache) -> None:
+        super().cache(number, rule)
+        if rule.effect.write_back:
+            wave = self.waves[number]
+            base = wave.queues[Counter.STORECNT][-1].facts.base
+            wave.facts = self.judge.with_fresh(wave.facts, Mark.QUEUED_BACK, wave.home.cu, base)
+
+
 class _NobodyMeets(Detector):
     def meet(self, number: int, meeting: Hashable) -> None:
         return
@@ -200,6 +209,8 @@ class _SignalWaits(Detector):
     [
         (_RequestsInOrder, Generation.GFX1250, 18, True),
         (_NothingIsDeferred, Generation.GFX1250, 537, True),
+        (_MarkersQueueBehindWriteBacks, Generation.GFX1250, 334, True),
+        (_MarkersQueueBehindWriteBacks, Generation.GFX1250, 698, True),
         (_NobodyMeets, Generation.GFX1250, 7, False),
         (_NobodyMeets, Generation.GFX1030, 7, False),
         (_SignalWaits, Generation.GFX1250, 19, True),

@@ -436,16 +436,17 @@ class Detector:
         home = wave.home
         wave.clock += 1
         own = judge.with_clocks(wave.facts, [(number, Column.ISSUED, wave.clock)])
-        emptied = self._emptied(wave.facts, effect, home)
+        emptied = queued = self._emptied(wave.facts, effect, home)
         if effect.write_back:
-            emptied = judge.with_fresh(emptied, Mark.QUEUED_BACK, home.cu, own.base)
+            queued = judge.with_fresh(emptied, Mark.QUEUED_BACK, home.cu, own.base)
         if not effect.deferred:
-            wave.facts = emptied
+            # A later marker is queued behind a write-back, unless that still waits for the L1.
+            wave.facts = queued if self.requests_in_order else emptied
         if rule.counted is None:
             return
         item = _Item(
             wave.clock, (), rule.counted.counters, rule.counted.in_order, cache=rule,
-            facts=Facts(own.base, emptied.fresh),
+            facts=Facts(own.base, queued.fresh),
         )  # fmt: skip
         self._hold(wave, item)
 
