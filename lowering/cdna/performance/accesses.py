@@ -10,7 +10,7 @@ from types import MappingProxyType
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
 from fencewright.lowering.cdna.access_names import AccessName, Path, access_name
 from fencewright.lowering.cdna.caches import ACCESS_KINDS
-from fencewright.lowering.cdna.chips import CHIPS, LOWERED_GENERATIONS, Generation
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, LOWERED_GENERATIONS, Generation
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
 from fencewright.lowering.sequence import UnsupportedError
@@ -414,8 +414,14 @@ HIERARCHIES: tuple[CdnaHierarchy, ...] = (
 )  # fmt: skip
 """The memories of every chip that has been described."""
 
+_NO_ROW = "how its caches and the banks of its LDS serve requests has no row here"
 UNDESCRIBED: Mapping[Generation, str] = MappingProxyType(
-    {Generation.GFX1250: "nothing public says how its caches and the banks of its LDS are built"}
+    {
+        Generation.GFX1030: _NO_ROW,
+        Generation.GFX1100: _NO_ROW,
+        Generation.GFX1200: _NO_ROW,
+        Generation.GFX1250: "nothing public says how its caches and the banks of its LDS are built",
+    }
 )
 """The generations that have no row, and why."""
 
@@ -432,7 +438,7 @@ def hierarchy_of(chip: str, requested: str) -> CdnaHierarchy:
     row."""
     if (found := _OF_CHIP.get(chip)) is not None:
         return found
-    row = CHIPS.get(chip)
+    row = KNOWN_CHIPS.get(chip)
     reason = "unknown chip" if row is None else UNDESCRIBED.get(row.generation)
     raise UnsupportedError(requested, reason or "code for several chips", tuple(_OF_CHIP))
 
