@@ -546,7 +546,7 @@ class Arithmetic(Operands):
     def set_mode(self, step: CodeStep, name: str) -> None:
         """``s_setreg``, of whether denormal numbers of single precision are kept."""
         register, value = step.instruction.operands
-        if (register, value) in _AS_EXECUTED:
+        if (register, value) in _AS_EXECUTED or register in _OF_PRIVATE_MEMORY:
             return
         if register not in _DENORMALS_OF_MODE or value not in (0, _KEPT):
             raise NotExecutedError("this part of the mode is not executed")
@@ -575,6 +575,9 @@ _AS_EXECUTED = frozenset(
 )
 """The parts of the mode, and their values, with which rows compute: numbers are rounded to the
 nearest. Bit 25 is set in every kernel of gfx1250. Source: MI300 ISA 4.3; LLVM 22."""
+_OF_PRIVATE_MEMORY = ("hwreg(HW_REG_FLAT_SCR_LO)", "hwreg(HW_REG_FLAT_SCR_HI)")
+"""The place of a wave's private memory, which each lane has for itself here. Source: LLVM
+AMDGPUUsage, flat scratch of gfx10."""
 _PLACE_IN_CLUSTER = "hwreg(HW_REG_IB_STS2, 6, 4)"
 """0 where there is no cluster. Source: LLVM 22, SIISelLowering, the work-group ids of gfx1250."""
 
