@@ -105,7 +105,7 @@ _NAMED_ELEMENTS: Mapping[str, tuple[str, int]] = MappingProxyType(
 
 _PATH = "(?P<path>global|flat|scratch|t?buffer|image|ds|s_scratch|s)(?:_buffer)?"
 _LOAD_OR_STORE = (
-    rf"{_PATH}_(?:load|store|read|write)(?P<pair>2|2st64|_2addr|_2addr_stride64)?(?:_lds)?(?P<half>_d16(?:_hi)?)?"
+    rf"{_PATH}_(?:load|store|read|write)(?P<pair>2|2st64|_2addr|_2addr_stride64)?(?:(?:_async_to)?_lds)?(?P<half>_d16(?:_hi)?)?"
     r"_(?P<element>[a-z]+\d*(?:x\d+)?)(?P<upper>_d16(?:_hi)?)?(?P<transposed>_tr_b\d+)?"
 )
 _VERB = (

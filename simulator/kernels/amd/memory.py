@@ -72,7 +72,8 @@ _KINDS: Mapping[tuple[Kind, bool], MemoryAccessKind] = MappingProxyType(
 class _Form:
     """The operands of an access; None: it has none. ``scalar``: a base or an offset.
 
-    ``index``: of a buffer, the number of its record.
+    ``index``: of a buffer, the number of its record. ``target``: the place in LDS of a load to it
+    that names one.
     """
 
     result: Names | None
@@ -81,6 +82,7 @@ class _Form:
     scalar: Operand | None = None
     resource: Names | None = None
     index: Names | None = None
+    target: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class Accesses(Operands):
         scale = width if "scale_offset" in instruction.modifiers else 1
         place = self._place(form, space, width, offsets[0], scale)
         if step.effects.kind is Kind.COPY:
-            self._copy(number, width, place, where, offsets[0])
+            self._copy(number, width, place, where, offsets[0], form.target)
             return
         if place.inside is not None and space is not MemorySpace.SCALAR:
             where = self._both(where, place.inside)
@@ -267,12 +269,15 @@ class Accesses(Operands):
             state.write(names[n * count : (n + 1) * count], each)
 
     def _copy(
-        self, number: int, width: int, place: _Place, where: Register | None, offset: int
-    ) -> None:
-        """A load to LDS, where each lane has its own place from m0 on."""
-        if width not in (4, 12, 16):
-            raise NotExecutedError("only whole words are copied to LDS")
+        self, number: int, width: int, place: _Place, where: Register | None, offset: int,
+        own: Names | None,
+    ) -> None:  # fmt: skip
+        """A load to LDS, where each lane has its own place from m0 on, or its ``own`` register."""
         state = self.state
+        if own is not None and offset:
+            raise NotExecutedError("the address that its offset is added to is not documented")
+        if own is None and width not in (4, 12, 16):
+            raise NotExecutedError("only whole words are copied to LDS")
         lane = state.special(LaneValue.LANE, is_scalar=False)
 
         def target(first: Values, lane: Values) -> Values:
@@ -285,7 +290,9 @@ class Accesses(Operands):
         state.steps.append(
             CopyStep(
                 number,
-                state.compute(target, (state.read(("m0",)), lane), "place in LDS"),
+                state.compute(target, (state.read(("m0",)), lane), "place in LDS")
+                if own is None
+                else state.read(own),
                 state.compute(source, (place.address, base), "address"),
                 where=where,
                 inside=place.inside,
@@ -400,11 +407,14 @@ def _register(operand: Operand) -> Names | None:
 def _vector(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:
     """``global`` and ``scratch``: address, data, scalar base."""
     result, operands = _results(parts)
+    target: Names | None = None
     if kind is Kind.COPY:
         result, operands = None, list(instruction.operands)
+        target = names_of(operands.pop(0)) if len(operands) > 2 else None
     last = operands.pop()
     address, *data = operands
-    return _Form(result, _register(address), tuple(data), None if last == "off" else last)
+    scalar = None if last == "off" else last
+    return _Form(result, _register(address), tuple(data), scalar, target=target)
 
 
 def _flat(instruction: AssemblyInstruction, kind: Kind, parts: _Parts) -> _Form:

@@ -24,6 +24,7 @@ from fencewright.simulator.race.amd.facts import (
     Operation,
 )
 from fencewright.simulator.race.amd.rules import (
+    OF_MEMORY,
     VECTOR_COLUMNS,
     Access,
     Cache,
@@ -326,7 +327,7 @@ class Detector:
         """True where two accesses are performed at a place that both reach."""
         if {one.access.path, other.access.path} == {Path.LDS}:
             return True
-        if {one.access.path, other.access.path} != {Path.VECTOR}:
+        if not OF_MEMORY.issuperset({one.access.path, other.access.path}):
             return False
         if one.home.cu == other.home.cu:
             return True
@@ -384,7 +385,7 @@ class Detector:
             case Path.SCALAR:
                 if self.judge.is_below(write, facts, new.home, Mark.SCALAR, Mark.SCALAR_FROM_L2):
                     return None
-            case Path.VECTOR:
+            case Path.VECTOR | Path.BESIDE:
                 if write.home.cu == new.home.cu:
                     return self._performed(write, new, facts)
                 if self._is_served(write, new, facts):

@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 import numpy as np
 
+from fencewright.lowering.cdna.chips import Counter as WaitCounter
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function
@@ -24,6 +25,7 @@ from fencewright.simulator.cdna.rows import (
     BITS,
     HINTS,
     CdnaConfiguration,
+    Counted,
     CounterClass,
     access_counted,
 )
@@ -43,6 +45,7 @@ from fencewright.simulator.race.amd.detector import Detector, Side
 from fencewright.simulator.race.amd.facts import Home
 from fencewright.simulator.race.amd.polls import polling_lines
 from fencewright.simulator.race.amd.rules import (
+    OF_MEMORY,
     Access,
     Barrier,
     Cache,
@@ -140,8 +143,10 @@ def _access(step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfig
     operation = access_counted(path is Path.LDS, returns)
     operation = CounterClass.SCALAR if path is Path.SCALAR else operation
     counted = configuration.counted(operation, is_flat)
+    if any(each.counter is WaitCounter.ASYNCCNT for each in step.effects.events):
+        path, counted = Path.BESIDE, Counted((WaitCounter.ASYNCCNT,))
     reads, writes = kind is not Kind.STORE, kind is not Kind.LOAD
-    if path is not Path.VECTOR:
+    if path not in OF_MEMORY:
         return Access(path, reads, writes, counted)
     bits = _bits(step.instruction)
     effect = configuration.access_effect(kind, bits)

@@ -14,12 +14,17 @@ from fencewright.simulator.cdna.rows import CacheEffect, Counted
 
 
 class Path(FastStrEnum):
-    """The way of an access to memory. COPY: to LDS by a load without a register (LDS DMA)."""
+    """The way of an access to memory.
+
+    COPY: to LDS by a load without a register (LDS DMA). BESIDE: to memory, by what carries out a
+    copy beside the wave.
+    """
 
     VECTOR = "vector"
     LDS = "lds"
     SCALAR = "scalar"
     COPY = "copy"
+    BESIDE = "beside"
 
 
 class OrderedBy(FastStrEnum):
@@ -38,6 +43,7 @@ class PathRow:
     source: str
 
 
+_COPIES = "machine, rule 8: a copy is carried out beside the wave; its counter alone sees its end"
 PATHS: Mapping[Path, PathRow] = {
     Path.VECTOR: PathRow(
         OrderedBy.CU, "machine, rule 3: one queue for each line and CU; MI300 ISA 4.4"
@@ -45,6 +51,7 @@ PATHS: Mapping[Path, PathRow] = {
     Path.LDS: PathRow(OrderedBy.WAVE, "machine, rule 7: MI300 ISA 4.4, 11.1"),
     Path.SCALAR: PathRow(OrderedBy.NOBODY, "machine, rule 6: MI300 ISA 4.4, out of order"),
     Path.COPY: PathRow(OrderedBy.WAVE, "MI300 ISA 9.1.9: counted in vmcnt, which retires in order"),
+    Path.BESIDE: PathRow(OrderedBy.NOBODY, _COPIES),
 }
 """Every way to memory."""
 
@@ -55,7 +62,8 @@ _OVERTAKING = PathRow(
 
 def paths_of(*, requests_in_order: bool) -> Mapping[Path, PathRow]:
     """The ways to memory of a chip; ``requests_in_order``: as the machine's ``Hierarchy``."""
-    return PATHS if requests_in_order else {**PATHS, Path.VECTOR: _OVERTAKING}
+    own = {Path.VECTOR: _OVERTAKING, Path.COPY: PathRow(OrderedBy.NOBODY, _COPIES)}
+    return PATHS if requests_in_order else {**PATHS, **own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,10 @@ _COLUMNS = {
     Path.LDS: Column.LDS,
     Path.SCALAR: Column.SCALAR,
     Path.COPY: Column.COPY,
+    Path.BESIDE: Column.COPY,
 }
+OF_MEMORY = frozenset({Path.VECTOR, Path.BESIDE})
+"""The ways to memory through the vector caches."""
 
 
 @dataclass(frozen=True, slots=True)
