@@ -414,7 +414,7 @@ HIERARCHIES: tuple[CdnaHierarchy, ...] = (
 )  # fmt: skip
 """The memories of every chip that has been described."""
 
-_NO_ROW = "how its caches and the banks of its LDS serve requests has no row here"
+_NO_ROW = "how caches and the banks of LDS serve requests has no row here"
 UNDESCRIBED: Mapping[Generation, str] = MappingProxyType(
     {
         Generation.GFX1030: _NO_ROW,

@@ -30,10 +30,7 @@ def memory_page() -> str:
             "## CDNA\n",
             "### Caches of one XCD or die\n",
             _by_chip(_cdna_caches()),
-            *(
-                f"Chips of {each} are {UNKNOWN}: {reason}. `access` and `traffic` refuse them.\n"
-                for each, reason in cdna.UNDESCRIBED.items()
-            ),
+            *_undescribed(),
             "### Latencies, rates and registers\n",
             "Cycles where no other unit is given. A rate is bytes a cycle: of L1 for a compute "
             "unit, of L2 for a channel.\n",
@@ -125,6 +122,13 @@ def _shared(cache: cdna.SharedCache | None) -> str:
         return UNKNOWN
     ways = "" if cache.ways is None else f", {cache.ways} ways"
     return f"{_bytes(cache.size)} of {cache.compute_units} CUs, lines of {cache.line} B{ways}"
+
+
+def _undescribed() -> Iterable[str]:
+    """The generations without a row, by the reason."""
+    for reason in dict.fromkeys(cdna.UNDESCRIBED.values()):
+        chips = ", ".join(each for each, own in cdna.UNDESCRIBED.items() if own == reason)
+        yield f"Chips of {chips} are {UNKNOWN}: {reason}. `access` and `traffic` refuse them.\n"
 
 
 def _cdna_caches() -> list[tuple[str, list[str]]]:
