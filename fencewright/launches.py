@@ -205,7 +205,7 @@ def _execute_amd(
     kernels = {each.name: each for each in kernels_of_assembly(text, "kernel.s")}
     name = _named(kernel, kernels)
     if cluster is not None:
-        raise LaunchError(f"{name} is for a chip without clusters")
+        raise LaunchError(f"{name}: launches of AMD kernels have no clusters here: leave it out")
     arrays = [each for each in args if _is_array(each) and each.shape != ()]
     if len({id(each) for each in arrays}) < len(arrays):
         raise LaunchError("an array is given twice: AMD kernels are executed with one of each")

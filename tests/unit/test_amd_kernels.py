@@ -392,6 +392,16 @@ def test_a_constant_of_packed_integers_is_of_single_precision() -> None:
     assert values(packed.format(3)) == [0xFFFDFFFD] * 64
 
 
+def test_a_wave_that_frees_its_registers_goes_on_to_its_end() -> None:
+    store = STORE.replace("s_load_dwordx2", "s_load_b64").replace("store_dword", "store_b32")
+    free = "\ts_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\n\ts_endpgm"
+    known = program("\tv_mov_b32_e32 v2, 3\n" + store.replace("\ts_endpgm", free), "gfx1100")
+    memory, _ = run(known)
+    assert memory.contents("out", np.uint32).tolist() == [3] * 64
+    other = program("\ts_sendmsg sendmsg(MSG_INTERRUPT)\n\ts_endpgm\n", "gfx1100")
+    assert "what it does (signal) is not known here" in refused(other)
+
+
 SIGNALS = """
 	v_lshlrev_b32_e32 v1, 2, v0
 	v_xor_b32_e32 v3, 0x80, v1

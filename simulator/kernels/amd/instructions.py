@@ -69,6 +69,8 @@ class Translator(Arithmetic, Accesses):
             self._maintain(instruction)
         elif kind is Kind.COMPUTE and effects.is_idle and not effects.defines:
             return
+        elif (instruction.mnemonic, instruction.operands) in _BEFORE_THE_END:
+            return
         elif kind in (Kind.COMPUTE, Kind.LANES):
             self.compute(step)
         else:
@@ -178,6 +180,10 @@ _BARRIERS: Mapping[tuple[str, tuple[Operand, ...]], Mapping[str, bool]] = Mappin
 """The effects of barriers on the waves that execute them. Source: LLVM 24
 AMDGPUExecutionSynchronization, s_barrier."""
 
+
+_BEFORE_THE_END = frozenset({("s_sendmsg", ("sendmsg(MSG_DEALLOC_VGPRS)",))})
+"""The message by which a wave that ends frees its vector registers early. Source: RDNA3 ISA,
+S_SENDMSG."""
 
 _NAMED: Mapping[str, BarrierAction] = MappingProxyType(
     {

@@ -55,6 +55,10 @@ def judge_kernel(
     begin with, by argument; ``variables``: of the module. Raises ``LaunchError``.
     """
     function = _kernel(assembly, launch.kernel)
+    if launch.cluster is not None:
+        raise LaunchError(
+            f"{launch.kernel}: launches of AMD kernels have no clusters here: leave it out"
+        )
     try:
         function = with_calls(function, assembly.functions)
         configuration = _configuration(function, l2_per_agent)
