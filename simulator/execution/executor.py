@@ -809,7 +809,7 @@ class _Run:
             try:
                 found.append(barriers.act(row, step.action, operand))
             except Undefined as problem:
-                text = f"{instruction.text}: what it does is undefined: {problem}"
+                text = f"{instruction.text}: its effect is undefined: {problem}"
                 raise LaunchError(text, instruction.place) from problem
         execution.came.append(np.unique(slots))
         nowhere = np.zeros((len(self.rows), 0), dtype=np.int64)

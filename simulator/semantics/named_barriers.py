@@ -11,7 +11,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 
 
 class BarrierAction(FastStrEnum):
-    """What a wave does at a named barrier."""
+    """An action of a wave at a named barrier."""
 
     INITIALISE = "initialise"
     SIGNAL = "signal"

@@ -87,7 +87,7 @@ def test_a_release_of_gfx90a_does_not_wait_for_other_waves() -> None:
         ("gfx1100", "message_right", "put buffer_gl1_inv, buffer_gl0_inv and s_waitcnt vmcnt(0)"),
     ],
 )
-def test_what_llvm_22_does_not_wait_for_is_found(chip: str, name: str, lacks: str) -> None:
+def test_missing_waits_of_llvm_22_are_found(chip: str, name: str, lacks: str) -> None:
     findings = judged(chip, name, code=hip_assembly(HIP, chip)).errors
     assert findings
     assert all(lacks in each.text for each in findings)

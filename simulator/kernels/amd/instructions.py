@@ -59,6 +59,8 @@ class Translator(Arithmetic, Accesses):
     def _translate(self, step: CodeStep) -> None:
         effects, instruction = step.effects, step.instruction
         kind = effects.kind
+        if (instruction.mnemonic, instruction.operands) in _BEFORE_THE_END:
+            return
         if is_on_barrier(instruction.mnemonic):
             self._barrier(instruction)
         elif kind in (Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY):
@@ -68,8 +70,6 @@ class Translator(Arithmetic, Accesses):
         elif kind is Kind.CACHE:
             self._maintain(instruction)
         elif kind is Kind.COMPUTE and effects.is_idle and not effects.defines:
-            return
-        elif (instruction.mnemonic, instruction.operands) in _BEFORE_THE_END:
             return
         elif kind in (Kind.COMPUTE, Kind.LANES):
             self.compute(step)
@@ -195,7 +195,7 @@ _NAMED: Mapping[str, BarrierAction] = MappingProxyType(
         "s_barrier_leave": BarrierAction.LEAVE,
     }
 )
-"""What instructions do at a named barrier. Source: LLVM 24 AMDGPUExecutionSynchronization."""
+"""The actions at named barriers. Source: LLVM 24 AMDGPUExecutionSynchronization."""
 _IS_FIRST = frozenset({"s_barrier_signal_isfirst"})
 
 

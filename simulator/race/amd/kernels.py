@@ -184,7 +184,7 @@ def _nothing(wave: int) -> None:
 class KernelObserver:
     """Passes the events of a launch to the detector. ``executed``: the sites that were.
 
-    ``copies``: what the executor keeps until the detector knows that it is done.
+    ``copies``: the loads to LDS that the executor keeps until the detector knows their end.
     """
 
     def __init__(

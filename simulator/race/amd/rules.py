@@ -16,8 +16,8 @@ from fencewright.simulator.cdna.rows import CacheEffect, Counted
 class Path(FastStrEnum):
     """The way of an access to memory.
 
-    COPY: to LDS by a load without a register (LDS DMA). BESIDE: to memory, by what carries out a
-    copy beside the wave.
+    COPY: to LDS by a load without a register (LDS DMA). BESIDE: to memory, by the agent of a copy
+    beside the wave.
     """
 
     VECTOR = "vector"
