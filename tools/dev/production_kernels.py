@@ -1,0 +1,87 @@
+"""Verdicts of kernels in a folder ``OWNER+NAME@COMMIT/FILE.ptx``: rows of production.tsv to stdout.
+
+Errors and warnings go to stderr, to be judged by hand. The rows of ``tests/data/verdicts`` are
+those of the sources and compilers that docs/false-alarms.md names.
+"""
+
+import re
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+
+from fencewright.checker.findings.finding import Level, VerdictKind
+from fencewright.checker.nvidia.findings import JudgedFunction, judged
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.tools.reports.function_names import demangled
+
+HEAD = ("project", "file", "kernel", "verdict", "evidence", "seconds")
+_MOST_ARGUMENTS = 24
+_WORDS = {
+    VerdictKind.RACE_FREE: "proved",
+    VerdictKind.RACE: "race",
+    VerdictKind.LAUNCH: "race under a condition",
+    VerdictKind.NOT_JUDGED: "not judged",
+}
+
+
+def rows_of(path: Path, project: str) -> Iterator[tuple[str, ...]]:
+    """The rows of a file of PTX, one a kernel. Prints errors and warnings to stderr."""
+    file = read_ptx(path.read_text(encoding="utf-8"), str(path))
+    for function in file.functions.values():
+        if not function.is_entry:
+            continue
+        name = short(function.name)
+        begin = time.process_time()
+        found = judged(file, function)
+        seconds = f"{time.process_time() - begin:.1f}"
+        for each in found.findings:
+            if each.level in (Level.ERROR, Level.WARNING):
+                print(f"{path}:{each.line}: {each.level} [{each.rule}] {name}: {each.message}",
+                      file=sys.stderr, flush=True)  # fmt: skip
+        yield project, path.stem, name, _WORDS[found.verdict.kind], evidence(found), seconds
+
+
+def evidence(found: JudgedFunction) -> str:
+    """The reason for a verdict in a few words: the rules of a proof, a condition, an obstacle."""
+    verdict = found.verdict
+    match verdict.kind:
+        case VerdictKind.RACE_FREE:
+            return ", ".join(verdict.by) or "no conflict"
+        case VerdictKind.LAUNCH:
+            return verdict.condition
+        case VerdictKind.RACE:
+            first = verdict.conflicts[0]
+            return f"{first.finding} (line {first.second.line})"
+        case VerdictKind.NOT_JUDGED:
+            first = verdict.obstacles[0]
+            return f"{first.reason.partition(': lines')[0]} (line {first.line})"
+
+
+def short(name: str) -> str:
+    """A kernel's name as a reader knows it: without parameters, with few template arguments."""
+    text = demangled(name).replace("(anonymous namespace)", "anonymous")
+    text = re.sub(r"^(?:void|int) ", "", text)
+    before, _, arguments = text.partition("(")[0].partition("<")
+    cut = arguments[:_MOST_ARGUMENTS].rstrip(">")
+    return f"{before}<{cut}>" if arguments else before
+
+
+def main() -> None:
+    """Print the rows of all files of a folder, in the order of their paths."""
+    parser = ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="the beginning of a path in the folder")
+    arguments = parser.parse_args()
+    print(*HEAD, sep="\t")
+    for path in sorted(arguments.folder.glob("*/*.ptx")):
+        if not str(path.relative_to(arguments.folder)).startswith(arguments.only):
+            continue
+        project = path.parent.name.replace("+", "/").replace("@", " ")
+        for row in rows_of(path, project):
+            print(*row, sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main()
