@@ -463,6 +463,7 @@ class Assumption(FastStrEnum):
     ONE_THREAD = "a CTA is one thread, as the kernel reads no thread index"
     TENSOR_BYTES = "tensor copies have the bytes that their mbarriers expect"
     DEPENDENTS_WAIT = "grids that start early wait for this one before they access its memory"
+    GRID_BEFORE = "the grid before does not write what this one reads before it waits for it"
     ROWS = "rows do not overlap: an index within one is below the parameter that rows are apart by"
     ROOM = "a CTA has no more threads than the variables have room for that all of them index"
     GRID_SIZE = "a grid has at most 1048576 CTAs in x"

@@ -286,6 +286,27 @@ def test_a_grid_that_waits_for_the_one_before_lets_the_next_one_start():
     assert verdict_of(early.replace("bar.sync 0;", "")).kind is RACE
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ("ld.global.u32 %r8, [%rd1];", "ld.global.u32 %r9, [%rd2];", FREE),
+        ("ld.global.u32 %r8, [%rd1];", "ld.global.u32 %r9, [%rd1];", NOT_JUDGED),
+        ("ld.global.u32 %r8, [%rd1];", "@%p1 st.global.u32 [%rd1], %r2;", NOT_JUDGED),
+        ("@%p1 st.global.u32 [%rd1], %r2;", "ld.global.u32 %r9, [%rd2];", NOT_JUDGED),
+        ("ld.relaxed.gpu.global.u32 %r8, [%rd1];", "ld.global.u32 %r9, [%rd2];", NOT_JUDGED),
+        ("ld.global.u64 %rd3, [%rd1]; ld.global.u32 %r8, [%rd3];", "", FREE),
+    ],
+)
+def test_only_objects_that_are_not_accessed_later_are_read_before_the_wait(
+    before: str, after: str, kind: VerdictKind
+):
+    """The grid before does not write these, where the kernel's own wait is in its place."""
+    first = "mov.u32 %r8, %ctaid.x; setp.eq.u32 %p1, %r8, 0; setp.eq.and.u32 %p1, %r2, 0, %p1;"
+    verdict = verdict_of(f"{first} {before} griddepcontrol.wait; {after}")
+    assert verdict.kind is kind
+    assert (Assumption.GRID_BEFORE in verdict.assumptions) == (kind is FREE)
+
+
 def test_threads_that_have_ended_are_not_waited_for():
     ended = BARRIER.format("setp.ge.u32 %p1, %r2, 256; @%p1 bra OUT; bar.sync 0;")
     assert verdict_of(f"{ended}OUT:").kind is FREE

@@ -187,6 +187,7 @@ class _Filler:
             if each.agent is Agent.GROUP and each.reads
             if each.place.root.region is Region.SHARED and each.place.rank is None
         ]
+        early = self._early(others, accesses)
         return Kernel(
             name=function.name,
             table=registers.table,
@@ -237,6 +238,7 @@ class _Filler:
             },
             assumes=frozenset(
                 [Assumption.TABLES] * bool(self.tables)
+                + [Assumption.GRID_BEFORE] * bool(early)
                 + [
                     Assumption.DEPENDENTS_WAIT
                     for each in others
@@ -251,7 +253,9 @@ class _Filler:
                 for name in each.statement.specials
                 if _SPECIAL.fullmatch(name)
             ),
-            obstacles=tuple(sorted(self._obstacles(others, accesses), key=lambda each: each.line)),
+            obstacles=tuple(
+                sorted(self._obstacles(others, accesses, early), key=lambda each: each.line)
+            ),
         )
 
     def _exchange(self, each: PtxInstruction) -> tuple[Value, int] | None:
@@ -787,7 +791,10 @@ class _Filler:
     # Obstacles
 
     def _obstacles(
-        self, instructions: list[PtxInstruction], accesses: Sequence[Access]
+        self,
+        instructions: list[PtxInstruction],
+        accesses: Sequence[Access],
+        early: Sequence[Access],
     ) -> Iterator[Obstacle]:
         if not self.function.is_entry:
             yield Obstacle("a function that kernels call is judged in them", self.function.line)
@@ -811,7 +818,7 @@ class _Filler:
             elif statement.operation == "brx":
                 yield Obstacle("a branch by a table", each.line)
         yield from self.registers.obstacles()
-        yield from self._early(instructions, accesses)
+        yield from _beside_grid(accesses, early)
 
     @staticmethod
     def _grid_waits(instructions: list[PtxInstruction]) -> list[PtxInstruction]:
@@ -819,8 +826,8 @@ class _Filler:
 
     def _early(
         self, instructions: list[PtxInstruction], accesses: Sequence[Access]
-    ) -> Iterator[Obstacle]:
-        """The first access that the grid before may race with, where the kernel waits for it.
+    ) -> list[Access]:
+        """The accesses that the grid before may run beside, where the kernel waits for it.
 
         Source: PTX ISA, griddepcontrol.
         """
@@ -829,13 +836,29 @@ class _Filler:
         own = (each.number for each in reversed(every) if not each.statement.guard)
         waits = {block_of[number]: number for number in own}
         before = self.registers.graph.reachable([0], lambda block: block not in waits)
-        for access in accesses if every else ():
-            if access.place.root.region in (Region.SHARED, Region.TENSOR):
-                continue
-            block = block_of[access.instruction]
-            if block in before and access.instruction < waits.get(block, access.instruction + 1):
-                yield Obstacle("the grid before may run beside this access", access.line)
-                return
+        return [
+            access
+            for access in (accesses if every else ())
+            if access.place.root.region not in (Region.SHARED, Region.TENSOR)
+            and (block := block_of[access.instruction]) in before
+            and access.instruction < waits.get(block, access.instruction + 1)
+        ]
+
+
+def _beside_grid(accesses: Sequence[Access], early: Sequence[Access]) -> Iterator[Obstacle]:
+    """The first of some early accesses that the grid before may race with.
+
+    Others read objects of which nothing is accessed after the wait: what has to be waited for is
+    in none of these, if the kernel's own wait is in its place.
+    """
+    numbers = {each.number for each in early}
+    others = {each.place.root for each in accesses if each.number not in numbers or each.writes}
+    for each in early:
+        is_plain = not each.writes and not each.is_strong and each.place.offset is not None
+        if not is_plain or each.place.root in others or each.place.root.region is Region.UNKNOWN:
+            yield Obstacle("the grid before may run beside this access", each.line)
+            return
+
 
 
 def _is_parameter(value: Value) -> bool:
