@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from math import gcd
+from operator import itemgetter
 
 from fencewright.checker.verdicts.expressions import (
     WIDE,
@@ -35,7 +36,7 @@ from fencewright.checker.verdicts.model import (
     Region,
     Relation,
 )
-from fencewright.checker.verdicts.solver import Launch, rooms
+from fencewright.checker.verdicts.solver import Launch, Room, rooms
 from fencewright.lowering.code.records import record
 from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
@@ -157,9 +158,10 @@ def _in_round(
     constant, terms = form.constant, dict[Value, int]()
     for value, times in form.terms:
         arm: LinearForm | None = LinearForm(0, ((value, 1),))
-        if isinstance(value, Apply) and value.operation == "ite":
+        inner = _without_extension(value)
+        if isinstance(inner, Apply) and inner.operation == "ite":
             own: list[int] = []
-            arm, *others = (_in_round(e, e.linear(x), sizes, own) for x in value.arguments[1:])
+            arm, *others = (_in_round(e, e.linear(x), sizes, own) for x in inner.arguments[1:])
             if arm is None or others != [arm]:
                 return None
             rounds += (times * by for by in own)
@@ -171,6 +173,13 @@ def _in_round(
             terms[part] = terms.get(part, 0) + times * by
     left = ((value, times) for value, times in terms.items() if times)
     return LinearForm(constant, tuple(sorted(left, key=lambda term: term[0].number)))
+
+
+def _without_extension(value: Value) -> Value:
+    """A value as it is in its own width: sums and choices are in there."""
+    while isinstance(value, Apply) and value.operation in ("zext", "sext"):
+        value = value.arguments[0]
+    return value
 
 
 def dimensions(kernel: Kernel, kind: str) -> str:
@@ -230,6 +239,25 @@ def in_rows(kernel: Kernel, first: Access, second: Access) -> tuple[Overlap, ...
 
 
 _NOTHING = LinearForm(0)
+
+
+def tiles(kernel: Kernel, first: Access, second: Access) -> Iterator[Room]:
+    """The room that two accesses, of the same array, leave for the threads of a CTA: up to the next
+    constant step from thread to thread, to another CTA or from one access to the other."""
+    rows = in_rows(kernel, first, second)
+    pairs = [(first, second)] if rows is None else [(each.left, each.right) for each in rows]
+    for one, other in pairs:
+        a, b = one.place.offset, other.place.offset
+        if a is None or b is None or one.size is None:
+            continue
+        names = {_index_of(value): times for value, times in (*a.terms, *b.terms) if times > 0}
+        steps = {abs(a.constant - b.constant), *(names[each] for each in names if each)}
+        for place, d in enumerate("xyz"):
+            own = names.get(f"%tid.{d}", 0)
+            following = min((step for step in steps if step > own), default=0)
+            if own and following:
+                times = (own if place == 0 else 0, own if place == 1 else 0, own * (place == 2))
+                yield Room(times, following - min(one.size, own))
 
 
 def _rows(e: Expressions, form: LinearForm) -> dict[tuple[Value, ...], LinearForm]:
@@ -482,15 +510,17 @@ def _step_of_chain(digits: list[_Digit], sizes: Mapping[str, int]) -> int | None
 
 def _are_one(digits: Sequence[_Digit], sizes: Mapping[str, int], least: int, most: int) -> bool:
     """True where sums of digits that differ lie by no number above ``least`` and below ``most``
-    apart: of digits that are all below a number."""
-    ranges: list[tuple[int, int]] = []
+    apart: of digits that are all below a number, but for that with the largest step."""
+    ranges: list[tuple[int, int | None]] = []
     for each in digits:
         bound = sizes.get(each.name, each.bound)
-        if bound is None or each.sizes:
+        if each.sizes:
             return False
-        ranges.append((each.times, bound - 1))
-    ranges.sort(reverse=True)
-    rests = [sum(times * by for times, by in ranges[n + 1 :]) for n in range(len(ranges))]
+        ranges.append((each.times, None if bound is None else bound - 1))
+    ranges.sort(key=itemgetter(0), reverse=True)
+    if any(by is None for _, by in ranges[1:]):
+        return False
+    rests = [sum(times * (by or 0) for times, by in ranges[n + 1 :]) for n in range(len(ranges))]
     # Differences of the digits with the largest steps first, and what is left of the distance.
     work = [(0, least, most, False)]
     for _ in range(_MOST_MULTIPLES):
@@ -502,7 +532,9 @@ def _are_one(digits: Sequence[_Digit], sizes: Mapping[str, int], least: int, mos
                 return False
             continue
         (times, by), rest = ranges[at], rests[at]
-        first, last = max(-by, -((rest - low) // times)), min(by, (high + rest) // times)
+        first, last = -((rest - low) // times), (high + rest) // times
+        if by is not None:
+            first, last = max(-by, first), min(by, last)
         work += (
             (at + 1, low - n * times, high - n * times, differs or n != 0)
             for n in range(first, last + 1)

@@ -60,6 +60,8 @@ _OF_QUOTIENTS = frozenset({"add", "lshr", "trunc"})
 _COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "eq", "umin", "umax", "smin", "smax"})
 _WIDTHS = (8, 16, 32)
 """Widths of parts of a register."""
+_SIGNED_WIDTHS = (*_WIDTHS, 24)
+"""Widths of signed parts: 24 is that of ``mul24``."""
 _NEUTRAL: Mapping[str, int] = {
     "add": 0,
     "sub": 0,
@@ -291,7 +293,8 @@ class Expressions:
             # (x << 32) >> 30 is the low half of x, with its sign, times 4.
             inner = own[0]
             by = number_of(inner.arguments[1]) if inner.operation == "shl" else None
-            if by is not None and second <= by and bits - by in _WIDTHS:
+            widths = _WIDTHS if operation == "lshr" else _SIGNED_WIDTHS
+            if by is not None and second <= by and bits - by in widths:
                 low = self.resized(inner.arguments[0], bits - by)
                 whole = self.resized(low, bits, signed=operation == "ashr")
                 return self.apply("shl", (whole, self.constant(by - second, bits)), bits)

@@ -21,6 +21,7 @@ from fencewright.checker.verdicts.arithmetic import (
     in_rows,
     is_alike,
     span_of,
+    tiles,
 )
 from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER, barrier, completion
 from fencewright.checker.verdicts.contents import (
@@ -33,7 +34,7 @@ from fencewright.checker.verdicts.contents import (
 )
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.interpretation import RANK
-from fencewright.checker.verdicts.intervals import candidates, full_barriers
+from fencewright.checker.verdicts.intervals import candidates, full_barriers, shared
 from fencewright.checker.verdicts.iterations import executed, has_one_exit
 from fencewright.checker.verdicts.model import (
     NO_BARRIER,
@@ -107,6 +108,8 @@ _OF_VALUES = "threads whose values differ: each writes this place"
 _MOST_PAIRS = 20_000
 _MOST_STEPS = 400_000_000
 """Pairs times instructions: a question about one pair may lead through the whole kernel."""
+_STEPS_OF_PAIR = 25
+"""A pair that is judged, in pairs with places that arithmetic has set apart before."""
 _MBARRIER_BYTES = 8
 _MOST_UNKNOWN = 32
 """Obstacles after which nobody asks what may order an access of an unknown place: it is one more
@@ -181,22 +184,26 @@ class _Judge:
     def verdict(self) -> Verdict:
         others = [*self._one_sided(), *self._divergent_barriers()]
         most = min(_MOST_PAIRS, _MOST_STEPS // max(1, len(self.kernel.lines)))
-        pairs = [*islice(chain(self.pairs(), self._initialisations()), most + 1)]
         undecided: list[tuple[Access, Access]] = []
-        if len(pairs) > most:
-            line = pairs[0][0].line
-            self.obstacles.append(Obstacle(f"more than {most} pairs of accesses", line))
-            undecided = pairs[:most]
-        else:
-            for first, second in pairs:
-                if len(self.races) == _MOST_RACES or (self.obstacles and self.budget.is_spent):
-                    break
-                if others or self.obstacles:
-                    self.budget.give_up_proof()
-                before = len(self.obstacles)
-                self._judge_pair(first, second)
-                if len(self.obstacles) > before:
-                    undecided.append((first, second))
+        steps = 0
+        for first, second in chain(self.pairs(), self._initialisations()):
+            if len(self.races) == _MOST_RACES or (self.obstacles and self.budget.is_spent):
+                break
+            is_settled = self._is_settled(first, second)
+            steps += 1 if is_settled else _STEPS_OF_PAIR
+            if steps > most * _STEPS_OF_PAIR:
+                self.obstacles.append(Obstacle(f"more than {most} pairs of accesses", first.line))
+                undecided = [*islice(self.pairs(), most)]
+                break
+            if is_settled:
+                continue
+            if others or self.obstacles:
+                self.budget.give_up_proof()
+            before = len(self.obstacles)
+            self._judge_pair(first, second)
+            if len(self.obstacles) > before:
+                undecided.append((first, second))
+        if steps <= most * _STEPS_OF_PAIR:
             for access, end in self._endings():
                 if len(self.races) < _MOST_RACES:
                     self._judge_relation(access, end, Relation.THREAD)
@@ -378,17 +385,22 @@ class _Judge:
         if not is_remote and spaces != {"shared"} and first.place.root.region is not Region.TENSOR:
             yield Relation.GRID
 
-    def _judge_pair(self, first: Access, second: Access) -> None:
+    def _is_settled(self, first: Access, second: Access) -> bool:
+        """True of plain accesses that arithmetic sets apart, as it has some with the same places
+        before."""
+        if not (_is_plain(first) and _is_plain(second)):
+            return False
         spans = self._span(first), self._span(second)
-        is_plain = _is_plain(first) and _is_plain(second)
-        if is_plain and spans in self.settled:
-            return
-        relations = tuple(self._relations(first, second))
+        if spans in self.settled:
+            return True
         is_of_many = not (self._is_one_cta or self._is_one_thread)
-        if is_plain and is_of_many and self._are_apart(first, second, relations):
+        if is_of_many and self._are_apart(first, second, tuple(self._relations(first, second))):
             self.settled.add(spans)
-            return
-        for relation in relations:
+            return True
+        return False
+
+    def _judge_pair(self, first: Access, second: Access) -> None:
+        for relation in self._relations(first, second):
             is_strong = _are_morally_strong(first, second, relation)
             if is_strong and not self._may_be_payload(first, second):
                 continue
@@ -567,8 +579,7 @@ class _Judge:
         is_of_warps = splits_warps and relation is Relation.CTA
         solver = self._solver(relation, splits_warps=is_of_warps)
         pair = ThreadPair(relation, constraints, solver)
-        if any(each.unless == AnyOf(()) for each in grids.claims(self.kernel, first, second, pair)):
-            # Whatever the conflict is, a barrier of the grid always stands between.
+        if self._is_between(first, second, pair):
             if self._is_ordered(first, second, self._order(first, second, pair)):
                 return True
         key = (_shape(first), _shape(second), relation, is_again or is_of_warps)
@@ -610,6 +621,16 @@ class _Judge:
                 self._suspect(first, second, relation, constraints, order)
             return False
         return self._race(first, second, relation, constraints, order)
+
+    def _is_between(self, first: Access, second: Access, pair: ThreadPair) -> bool:
+        """True where a barrier stands between two accesses in all iterations, whatever the conflict
+        is."""
+        if pair.relation in (Relation.WARP, Relation.CTA):
+            is_warp = pair.relation is Relation.WARP
+            full = full_barriers(self.kernel, Scope.WAVEFRONT if is_warp else Scope.WORKGROUP)
+            return bool(full) and not shared(self.kernel, first, second, full)
+        claims = grids.claims(self.kernel, first, second, pair)
+        return any(each.unless == AnyOf(()) for each in claims)
 
     def _is_ordered(self, first: Access, second: Access, order: Order) -> bool:
         """True of a conflict with an order, which is noted down."""
@@ -664,9 +685,27 @@ class _Judge:
         """Small launches in which sizes are constants: a product with one is none of two
         unknowns."""
         block, grid = self.launch.block or self.kernel.required, self.launch.grid
-        for threads in self.blocks if block is None else (block,):
-            if all(room.holds(threads) for room in rooms(self.kernel, self.launch)):
-                yield Launch(threads, grid or (2, 1, 1))
+        blocks = (*filter(self._has_room, self.blocks), *self._fitting)
+        for threads in blocks if block is None else (block,):
+            yield Launch(threads, grid or (2, 1, 1))
+
+    def _has_room(self, block: tuple[int, int, int]) -> bool:
+        return all(room.holds(block) for room in rooms(self.kernel, self.launch))
+
+    @cached_property
+    def _fitting(self) -> Sequence[tuple[int, int, int]]:
+        """The smallest blocks of several warps and rows that variables have room for, of powers of
+        two; none where usual blocks are among these."""
+        if not {"%tid.y", "%tid.z"} & self.kernel.specials or any(
+            self._has_room(each) and each[1] > 1 for each in self.blocks
+        ):
+            return ()
+        sizes = [1 << n for n in range(9)]
+        high, deep = (sizes if f"%tid.{d}" in self.kernel.specials else [1] for d in "yz")
+        blocks = [(x, y, z) for x in sizes[1:] for y in high for z in deep if max(y, z) > 1]
+        several = [each for each in blocks if 2 * self.kernel.lanes <= prod(each) <= 256]
+        fitting = filter(self._has_room, sorted(several, key=lambda each: (prod(each), -each[0])))
+        return [*islice(fitting, 3)]
 
     def _reduced(self, first: Access, second: Access, relation: Relation) -> tuple[Access, Access]:
         """Two accesses without the terms of their places that both threads have alike."""
@@ -920,9 +959,23 @@ class _Judge:
                     is_usual=is_usual and in_shared and not is_again,
                 )
             )
+            self._leave_out(conflict)
             return True
         self.races.append(conflict)
         return False
+
+    def _leave_out(self, conflict: Conflict) -> None:
+        """Judge all others for launches without a conflict of stores, which blocks of another shape
+        than the tile have that is stored."""
+        if not (conflict.first.writes and conflict.second.writes):
+            return
+        x, y, z, *_ = (*conflict.witness.block, 1, 1)
+        own = tuple(tiles(self.kernel, conflict.first, conflict.second))
+        if self.launch.block or self.kernel.required or all(each.holds((x, y, z)) for each in own):
+            return
+        self.launch = replace(self.launch, rooms=(*self.launch.rooms, *own))
+        self.answers.clear()
+        self.apart = {key: True for key, is_apart in self.apart.items() if is_apart}
 
     def _finding(self, first: Access, second: Access, relation: Relation, order: Order) -> Rule:
         """The rule of the registry about a conflict that an order does not order."""

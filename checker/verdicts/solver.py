@@ -8,7 +8,7 @@ Efficient SMT Solver".
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from math import gcd, prod
 from typing import Any
 
@@ -69,10 +69,11 @@ _MOST_CTAS = {"x": 1 << 20, "y": 65535, "z": 65535}
 @dataclass(frozen=True, slots=True)
 class Launch:
     """Sizes of a launch: threads of a CTA (``block``) and CTAs (``grid``) by dimension; None:
-    any."""
+    any, of CTAs that ``rooms`` hold."""
 
     block: tuple[int, int, int] | None = None
     grid: tuple[int, int, int] | None = None
+    rooms: "tuple[Room, ...]" = ()
 
 
 @cache
@@ -101,7 +102,7 @@ def rooms(kernel: Kernel, launch: Launch) -> tuple[Room, ...]:
     """The room of the variables that all threads of a CTA index, where its sizes are not known."""
     if launch.block is not None or kernel.required is not None:
         return ()
-    return kernel.remembered("rooms", lambda: tuple(_rooms(kernel)))
+    return (*kernel.remembered("rooms", lambda: tuple(_rooms(kernel))), *launch.rooms)
 
 
 def _rooms(kernel: Kernel) -> Iterator[Room]:
@@ -207,6 +208,7 @@ class BitVectors(Interpretation[Any, Any]):
         self._has_product = False
         self._iterations: list[Any] = []
         self._divided: dict[tuple[int, int], tuple[Any, ...]] = {}
+        self._multiplied: dict[tuple[int, int], _Product] = {}
         self._products: list[Any] = []
 
     def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
@@ -221,17 +223,15 @@ class BitVectors(Interpretation[Any, Any]):
         if self.budget.is_spent:
             return Answer.UNKNOWN
         formulas = [self.truth(each) for each in constraints]
+        if self._products and self._checked(formulas)[1] == z3.unsat:
+            return Answer.UNSATISFIABLE
         if self._has_product and (small := self._small()) is not None:
             # With sizes that are constants products are easy, and one launch is enough to satisfy.
             if small.satisfiable(constraints) is Answer.SATISFIABLE:
                 return Answer.SATISFIABLE
-        answer = z3.unknown
-        if self._products:
-            answer = self._checked(formulas)[1]
-        if answer != z3.unsat:
-            solver, answer = self._checked([*formulas, *self._products])
-            if answer == z3.sat:
-                self._learn(solver.model())
+        solver, answer = self._checked([*formulas, *self._products])
+        if answer == z3.sat:
+            self._learn(solver.model())
         if answer == z3.unknown:
             return Answer.UNKNOWN
         return Answer.SATISFIABLE if answer == z3.sat else Answer.UNSATISFIABLE
@@ -251,10 +251,16 @@ class BitVectors(Interpretation[Any, Any]):
             own_dimensions = self.dimensions(kind)
             if prod(own) > most[kind] or not all(own):
                 return False
+            block = own[0], own[1], own[2]
+            if kind == "tid" and not all(each.holds(block) for each in self._rooms()):
+                return False
             for d, size in zip("xyz", own, strict=True):
                 if size > (limits[d] if d in own_dimensions else 1):
                     return False
         return True
+
+    def _rooms(self) -> tuple[Room, ...]:
+        return rooms(self.kernel, self.launch)
 
     def _given(self, kind: str) -> tuple[int, int, int] | None:
         """The sizes of a CTA, or of a grid, that are known."""
@@ -357,7 +363,7 @@ class BitVectors(Interpretation[Any, Any]):
     def _is_within(self, sizes: Sizes) -> bool:
         """True of a launch with no more CTAs and threads than may be."""
         most = _MOST_AT_ONCE if self.most is None else self.most
-        has_room = all(room.holds(sizes.block) for room in rooms(self.kernel, self.launch))
+        has_room = all(room.holds(sizes.block) for room in self._rooms())
         return has_room and prod(sizes.grid) <= most[0] and prod(sizes.block) <= most[1]
 
     def _small(self) -> "BitVectors | None":
@@ -401,7 +407,7 @@ class BitVectors(Interpretation[Any, Any]):
             product = size if product is None else product * size
         if product is not None:
             yield z3.ULE(product, self.most_threads)
-        for room in rooms(self.kernel, self.launch):
+        for room in self._rooms():
             of = dict(zip("xyz", room.times, strict=True))
             last = [(self.named(f"%ntid.{d}", 0) - 1) * times for d, times in of.items() if times]
             yield z3.ULE(sum(last), room.most)
@@ -560,6 +566,8 @@ class BitVectors(Interpretation[Any, Any]):
             return z3.If(truth, self._constant(1, 1), self._constant(0, 1))
         if operation in ("udiv", "urem") and z3.is_bv_value(parts[1]) and parts[1].as_long():
             return self._quotient_and_rest(*parts)[operation == "urem"]
+        if operation == "mul":
+            return self._product_of(value, parts)
         if operation in _PRODUCTS:
             self._has_product |= sum(not z3.is_bv_value(part) for part in parts) > 1
         made = _OPERATIONS.get(operation)
@@ -575,6 +583,64 @@ class BitVectors(Interpretation[Any, Any]):
         return z3.Function(f"{operation} {bits}", *sorts, z3.BitVecSort(bits, self.budget.context))(
             *parts
         )
+
+    def _product_of(self, value: Apply, parts: Sequence[Any]) -> Any:
+        """A product, of sizes and parameters first: those of two threads have these in common."""
+        z3 = z3_module()
+        factors = sorted(
+            zip(value.arguments, parts, strict=True), key=lambda each: _is_own(each[0])
+        )
+        numbers = [part for _, part in factors if z3.is_bv_value(part)]
+        unknown = [(self._most(each), part) for each, part in factors if not z3.is_bv_value(part)]
+        self._has_product |= len(unknown) > 1
+        total = reduce(self._multiplied_by, unknown)[1] if unknown else numbers.pop()
+        for number in numbers:
+            total = total * number
+        return total
+
+    def _multiplied_by(self, left: tuple[int, Any], right: tuple[int, Any]) -> tuple[int, Any]:
+        """A product, with the most that it is.
+
+        That it is one is asked for only where this does not decide: it is 0 with a factor, and
+        where it does not wrap, and of two with one factor, each next multiple is that factor more.
+        """
+        z3 = z3_module()
+        (most_left, a), (most_right, b) = left, right
+        bits, most = a.size(), most_left * most_right
+        key = (a.get_id(), b.get_id())
+        made = self._multiplied.get(key)
+        if made is None:
+            result = self._variable(f"{key[0]} times {key[1]}", bits)
+            is_exact = most < 1 << bits
+            made = self._multiplied[key] = _Product(a, b, result, is_exact=is_exact)
+            self._products.append(result == a * b)
+            for one, other in ((a, b), (b, a)):
+                self._iterations.append(z3.Implies(one == 0, result == 0))
+                self._iterations.append(z3.Implies(one == 1, result == other))
+                if is_exact:
+                    self._iterations.append(z3.Or(one == 0, z3.ULE(other, result)))
+            if is_exact:
+                self._iterations.append(z3.ULE(result, most))
+            for known in self._multiplied.values():
+                if known is not made and known.left.eq(a) and known.right.size() == bits:
+                    self._iterations += _multiples(z3, a, known, made)
+        return min(most, (1 << bits) - 1), made.result
+
+    def _most(self, value: Value) -> int:
+        """The most that a value is, as far as its kind says so."""
+        most = (1 << (value.bits or 32)) - 1
+        if isinstance(value, Const | Thread):
+            name = value.name if isinstance(value, Thread) else str(value.constant)
+            kind, _, d = name.removeprefix("%").partition(".")
+            if kind in ("tid", "ntid", "ctaid", "nctaid"):
+                given, is_of_cta = self._given(kind), kind in ("tid", "ntid")
+                limit = self.kernel.most_threads if is_of_cta else _MOST_CTAS[d]
+                return limit if given is None else given["xyz".index(d)]
+        if isinstance(value, Iteration):
+            return MOST_ITERATIONS - 1
+        if isinstance(value, Apply) and value.operation == "zext":
+            return self._most(value.arguments[0])
+        return most
 
     def _quotient_and_rest(self, value: Any, size: Any) -> tuple[Any, Any]:
         """The quotient and the remainder of a division by a constant.
@@ -608,6 +674,34 @@ class BitVectors(Interpretation[Any, Any]):
         return self._divided[key][:2]
 
 
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A variable, ``result``, that stands for a product; ``is_exact``: one that does not wrap."""
+
+    left: Any
+    right: Any
+    result: Any
+    is_exact: bool
+
+
+def _multiples(z3: Any, factor: Any, one: _Product, other: _Product) -> Iterator[Any]:
+    """The order of two multiples of one factor."""
+    yield z3.Implies(one.right == other.right, one.result == other.result)
+    if one.is_exact and other.is_exact:
+        for less, more in ((one, other), (other, one)):
+            is_less = z3.ULT(less.right, more.right)
+            yield z3.Implies(is_less, z3.ULE(less.result + factor, more.result))
+
+
+def _is_own(value: Value) -> bool:
+    """True of a value that threads of a grid may not have alike."""
+    return not all(
+        isinstance(leaf, Param)
+        or (isinstance(leaf, Const) and not str(leaf.constant).startswith(_OWN_INDICES))
+        for leaf in leaves((value,))
+    )
+
+
 def _steps(left: LinearForm, right: LinearForm) -> int:
     """The number that all differences of two offsets are multiples of; 0: there is none."""
     return gcd(left.constant - right.constant, *(times for _, times in (*left.terms, *right.terms)))
@@ -618,6 +712,7 @@ def _is_narrow(value: Value) -> bool:
     return isinstance(value, Apply) and value.operation == "zext" and value.arguments[0].bits <= 32
 
 
+_OWN_INDICES = ("%ctaid", "%cluster", "%lane")
 _PRODUCTS = ("mul", "udiv", "urem", "sdiv", "srem")
 """Operations that are hard where no argument is a constant."""
 _COMPARISONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fencewright.checker.findings.finding import VerdictKind
+from fencewright.checker.verdicts import judge as judging
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Assumption, Verdict
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
@@ -959,3 +960,83 @@ def test_a_stride_that_doubles_is_never_zero() -> None:
     assert verdict_of(right).kind is FREE
     for by, barrier in (("%r10", "bar.sync 0;"), ("%r9", "")):
         assert verdict_of(_DOUBLING.format(by=by, barrier=barrier)).kind is not FREE
+
+
+HALVES = """
+    mov.u32 %r8, %ntid.x; mov.u32 %r9, %r2; setp.gt.u32 %p1, %r2, 511; @%p1 bra MEET;
+A:  shl.b32 %r10, %r9, 2; add.u32 %r10, %r3, %r10; st.shared.u32 [%r10+2048], %r9;
+    add.u32 %r9, %r9, %r8; setp.lt.u32 %p2, %r9, 512; @%p2 bra A;
+MEET: {meet}
+    mov.u32 %r9, %r2; @%p1 bra OUT;
+B:  shl.b32 %r10, %r9, 2; add.u32 %r10, %r3, %r10; ld.shared.u32 %r11, [%r10+{other}];
+    add.u32 %r11, %r11, 1; st.shared.u32 [%r10], %r11;
+    add.u32 %r9, %r9, %r8; setp.lt.u32 %p2, %r9, 512; @%p2 bra B;
+OUT:
+"""
+"""Both halves of a variable by threads that go on by the size of the CTA: a product."""
+
+
+@pytest.mark.parametrize(
+    ("meet", "other", "kind"),
+    [
+        ("bar.sync 0;", "2052", FREE),
+        ("", "2052", RACE),
+        ("bar.sync 0;", "2044", RACE),  # The word that the last thread writes.
+    ],
+)
+def test_a_multiple_of_the_size_of_a_cta_stays_below_its_bound(
+    meet: str, other: str, kind: VerdictKind
+):
+    assert verdict_of(HALVES.format(meet=meet, other=other)).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("rounds", "kinds"), [("%r10", (FREE,)), ("%r8", (NOT_JUDGED, LAUNCH)), ("1", (LAUNCH,))]
+)
+def test_a_round_that_a_condition_adds_is_a_round(rounds: str, kinds: tuple[VerdictKind, ...]):
+    """``i = n & 1 ? i + rounds : i``, as compilers peel a loop that takes several at once."""
+    body = f"""
+    mov.u32 %r8, %ctaid.x; mov.u32 %r9, %ntid.x; mov.u32 %r10, %nctaid.x;
+    mad.lo.u32 %r11, %r8, %r9, %r2; mul.lo.u32 %r12, %r9, {rounds};
+    and.b32 %r13, %r1, 1; setp.eq.u32 %p1, %r13, 0; @%p1 bra L;
+    mul.wide.u32 %rd3, %r11, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r11;
+    add.u32 %r11, %r11, %r12;
+L:  setp.ge.u32 %p1, %r11, %r1; @%p1 bra OUT;
+    mul.wide.u32 %rd3, %r11, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r11;
+    add.u32 %r11, %r11, %r12; bra L;
+OUT:
+"""
+    assert verdict_of(body).kind in kinds
+
+
+TILE_OF_16 = """
+    mov.u32 %r8, %tid.y; shl.b32 %r9, %r8, 6; add.u32 %r10, %r9, %r4; add.u32 %r11, %r3, %r10;
+    st.shared.u32 [%r11], %r2; {meet}
+    mov.u32 %r12, %ctaid.x; mul.wide.u32 %rd3, %r12, 1024; cvt.u64.u32 %rd4, %r10;
+    add.u64 %rd5, %rd3, %rd4; add.u64 %rd5, %rd1, %rd5; ld.shared.u32 %r13, [%r11+{other}];
+    st.global.u32 [%rd5], %r13;
+"""
+
+
+@pytest.mark.parametrize(
+    ("meet", "other", "count"),
+    [("bar.sync 0;", 64, 2), ("", 0, 2), ("", 64, 3)],
+)
+def test_a_tile_is_judged_for_blocks_that_have_its_shape(meet: str, other: int, count: int):
+    """Blocks with longer rows are one condition, blocks with more rows another: the rest is judged
+    for those without."""
+    verdict = verdict_of(TILE_OF_16.format(meet=meet, other=other))
+    assert verdict.kind is LAUNCH
+    assert len(verdict.conflicts) == count
+
+
+def test_accesses_that_arithmetic_sets_apart_are_no_pairs_to_judge(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(judging, "_MOST_PAIRS", 20)
+    several = "mov.u32 %r8, %ctaid.x; mul.wide.u32 %rd3, %r8, 4; add.u64 %rd4, %rd2, %rd3;"
+    apart = "".join(f"st.shared.u32 [%r5+{n * 4096}], %r2; " for n in range(24))
+    assert verdict_of(several + apart).kind is FREE
+    asked = apart.replace("%r5", "%r7").replace(";", "; bar.sync 0;")
+    (obstacle,) = verdict_of(several + asked).obstacles
+    assert "pairs of accesses" in obstacle.reason

@@ -860,7 +860,6 @@ def _beside_grid(accesses: Sequence[Access], early: Sequence[Access]) -> Iterato
             return
 
 
-
 def _is_parameter(value: Value) -> bool:
     """True of the address of a parameter of the kernel. Source: ``Registers.operand``."""
     return isinstance(value, Opaque) and value.name.startswith("parameter ")
