@@ -62,6 +62,8 @@ _WIDTHS = (8, 16, 32)
 """Widths of parts of a register."""
 _SIGNED_WIDTHS = (*_WIDTHS, 24)
 """Widths of signed parts: 24 is that of ``mul24``."""
+_SIZE_MASKS = (0xFFFFFF,)
+"""Bits that all indices and sizes of a launch have: those of ``mul24``."""
 _NEUTRAL: Mapping[str, int] = {
     "add": 0,
     "sub": 0,
@@ -280,6 +282,8 @@ class Expressions:
         if operation in ("mul", "and") and second == 0:
             return self.constant(0, bits)
         if operation == "and" and second == (1 << bits) - 1:
+            return own[0]
+        if operation == "and" and second in _SIZE_MASKS and _is_size(own[0]):
             return own[0]
         if operation == "and" and second is not None and isinstance(own[0], Apply):
             # (x << 3) & 24 is (x & 3) << 3.
@@ -549,6 +553,12 @@ def is_small(value: Value) -> bool:
     if value.operation == "ite":
         return all(map(is_small, value.arguments[1:]))
     return value.operation == "zext"
+
+
+def _is_size(value: Value) -> bool:
+    """True of an index or a size of a launch: a grid has no more CTAs than verdicts assume."""
+    name = value.name if isinstance(value, Thread) else str(getattr(value, "constant", ""))
+    return name.startswith(("%tid.", "%ntid.", "%ctaid.", "%nctaid."))
 
 
 def trailing_zeros(value: Value) -> int:

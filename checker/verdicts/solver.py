@@ -13,7 +13,7 @@ from math import gcd, prod
 from typing import Any
 
 from fencewright.checker.verdicts.enumeration import Enumeration, Sizes, Solution, Tries
-from fencewright.checker.verdicts.expressions import WIDE, is_variable, leaves
+from fencewright.checker.verdicts.expressions import WIDE, Expressions, is_variable, leaves
 from fencewright.checker.verdicts.interpretation import Interpretation
 from fencewright.checker.verdicts.model import (
     Agent,
@@ -48,7 +48,7 @@ from fencewright.lowering.code.value import (
 MISSING = "z3 is not installed, which decides most verdicts: pip install z3-solver"
 _STEPS = 2_000_000
 """z3's steps for one question."""
-_STEPS_OF_KERNEL = 6_500_000
+_STEPS_OF_KERNEL = 12_000_000
 """z3's steps for all questions about one kernel."""
 _STEPS_FOR_RACES, _STEPS_OF_RACES = 100_000, 1_000_000
 """z3's steps for one question, and for all, once a kernel can no longer be proved."""
@@ -208,6 +208,7 @@ class BitVectors(Interpretation[Any, Any]):
         self._has_product = False
         self._iterations: list[Any] = []
         self._divided: dict[tuple[int, int], tuple[Any, ...]] = {}
+        self._ranks: dict[int, Any] = {}
         self._multiplied: dict[tuple[int, int], _Product] = {}
         self._products: list[Any] = []
 
@@ -547,7 +548,40 @@ class BitVectors(Interpretation[Any, Any]):
             return times
         if not isinstance(value, Apply):
             return self._variable(own(value, thread), bits)
+        if value is self._rank:
+            return self._ranked(parts, thread)
         return self._applied(value, parts, bits)
+
+    @cached_property
+    def _rank(self) -> Value | None:
+        """The number of a thread in its CTA as kernels compute it, where sizes are not known."""
+        dimensions, e = self.dimensions("tid"), Expressions(self.kernel.table)
+        if len(dimensions) == 1 or self._given("ntid") is not None:
+            return None
+        total = e.table.thread(f"%tid.{dimensions[-1]}", 32)
+        for d in reversed(dimensions[:-1]):
+            size, index = e.table.constant(f"%ntid.{d}", 32), e.table.thread(f"%tid.{d}", 32)
+            total = e.apply("add", (index, e.apply("mul", (size, total), 32)), 32)
+        return total
+
+    def _ranked(self, parts: Sequence[Any], thread: int) -> Any:
+        """The number of a thread in its CTA: another one for each, below their number."""
+        z3 = z3_module()
+        rank = self._variable(f"rank@{thread}", 32)
+        self._products.append(rank == sum(parts[1:], parts[0]))
+        indices = [self.named(f"%tid.{d}", thread) for d in self.dimensions("tid")]
+        self._iterations += [
+            z3.ULT(rank, self.most_threads),
+            (rank == 0) == z3.And([each == 0 for each in indices]),
+            *(z3.ULE(each, rank) for each in indices),
+        ]
+        for other, known in self._ranks.items():
+            is_one = self._same("tid", thread, other)
+            self._iterations.append(
+                z3.Implies(self.same_cta(thread, other), (rank == known) == is_one)
+            )
+        self._ranks[thread] = rank
+        return rank
 
     def _applied(self, value: Apply, parts: list[Any], bits: int) -> Any:
         z3 = z3_module()
@@ -638,9 +672,12 @@ class BitVectors(Interpretation[Any, Any]):
                 return limit if given is None else given["xyz".index(d)]
         if isinstance(value, Iteration):
             return MOST_ITERATIONS - 1
-        if isinstance(value, Apply) and value.operation == "zext":
-            return self._most(value.arguments[0])
-        return most
+        if not isinstance(value, Apply):
+            return most
+        if value.operation in ("add", "mul"):
+            make = sum if value.operation == "add" else prod
+            return min(most, make(map(self._most, value.arguments)))
+        return self._most(value.arguments[0]) if value.operation == "zext" else most
 
     def _quotient_and_rest(self, value: Any, size: Any) -> tuple[Any, Any]:
         """The quotient and the remainder of a division by a constant.
