@@ -30,7 +30,7 @@ def rows_of(path: Path, project: str) -> Iterator[tuple[str, ...]]:
     """The rows of a file of PTX, one a kernel. Prints errors and warnings to stderr."""
     file = read_ptx(path.read_text(encoding="utf-8"), str(path))
     for function in file.functions.values():
-        if not function.is_entry or len(function.instructions) == 1:
+        if not function.is_entry or len([*function.instructions]) == 1:
             continue  # ``ret`` alone, as CUB asks a device for its version with.
         name = short(function.name)
         begin = time.process_time()
