@@ -48,7 +48,7 @@ from fencewright.lowering.code.value import (
 MISSING = "z3 is not installed, which decides most verdicts: pip install z3-solver"
 _STEPS = 2_000_000
 """z3's steps for one question."""
-_STEPS_OF_KERNEL = 12_000_000
+_STEPS_OF_KERNEL = 6_500_000
 """z3's steps for all questions about one kernel."""
 _STEPS_FOR_RACES, _STEPS_OF_RACES = 100_000, 1_000_000
 """z3's steps for one question, and for all, once a kernel can no longer be proved."""
