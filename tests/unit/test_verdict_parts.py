@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 from weakref import ref
 
@@ -15,6 +17,7 @@ from fencewright.checker.nvidia import findings
 from fencewright.checker.verdicts import judge
 from fencewright.checker.verdicts.arithmetic import are_apart, span_of
 from fencewright.checker.verdicts.expressions import Expressions, leaves, trailing_zeros
+from fencewright.checker.verdicts.interpretation import COMPARISONS, applied
 from fencewright.checker.verdicts.intervals import full_barriers, shared
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
@@ -31,7 +34,14 @@ from fencewright.checker.verdicts.model import (
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import BitVectors, Budget, Launch
 from fencewright.lowering.cdna.code.text import read_assembly
-from fencewright.lowering.code.value import Iteration, ValueTable
+from fencewright.lowering.code.value import (
+    Apply,
+    Const,
+    Iteration,
+    Value,
+    ValueTable,
+    parts_first,
+)
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.vocabulary import Scope
 
@@ -280,3 +290,81 @@ def test_nothing_of_a_check_is_kept_with_its_verdict():
     del checked
     assert kept() is None
     assert judged.function.name == "k0"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_products_are_what_all_numbers_say(seed: int):
+    """Small ones, which wrap around, against every number that three parameters may be."""
+    pytest.importorskip("z3")
+    random, own, bits = Random(seed), kernel(""), 3
+    e = Expressions(own.table)
+    p, q, r = (own.table.param(name, bits) for name in "pqr")
+    solver = BitVectors(own, Relation.THREAD, Launch((1, 1, 1), (1, 1, 1)), Budget())
+    for _ in range(8):
+        size = random.choice((bits, 2 * bits))
+        wide = [e.resized(each, size) for each in (p, q, r)]
+        one, other = (e.apply("mul", (wide[0], each), size) for each in wide[1:])
+        limit = e.constant(random.randrange(1 << size), size)
+        operation, left, right = random.choice(
+            [("ult", one, other), ("eq", one, limit), ("ult", limit, one), ("eq", one, other)]
+        )
+        least = e.constant(random.randrange(1 << bits), bits)
+        order = random.choice([("ult", q, r), ("ult", least, q), ("eq", q, least), ("ne", q, r)])
+        asked = (
+            Compare(operation, left, 0, right, 1),
+            Compare(order[0], order[1], 0, order[2], 0),
+            Compare("ne", p, 0, e.constant(0, bits), 0),
+        )
+        numbers = product(range(1 << bits), repeat=3)
+        expected = any(
+            all(_holds(each, dict(zip((p, q, r), own_numbers, strict=True))) for each in asked)
+            for own_numbers in numbers
+        )
+        answer = solver.satisfiable(asked)
+        assert answer is (Answer.SATISFIABLE if expected else Answer.UNSATISFIABLE)
+
+
+def _holds(asked: Compare, numbers: dict[Value, int]) -> bool:
+    values = dict(numbers)
+    for each in parts_first((asked.left, asked.right)):
+        if isinstance(each, Const) and isinstance(each.constant, int):
+            values[each] = each.constant
+        elif isinstance(each, Apply):
+            values[each] = applied(each, values)
+    left, right = values[asked.left], values[asked.right]
+    return COMPARISONS[asked.operation](left, right, asked.left.bits)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "answer"),
+    [
+        ([("eq", "rank", 0, "rank", 1)], Answer.UNSATISFIABLE),
+        ([("eq", "rank", 0, 0, 0), ("ult", 0, 0, "%tid.y", 0)], Answer.UNSATISFIABLE),
+        ([("eq", "rank", 0, 0, 0), ("eq", "rank", 1, 0, 0)], Answer.UNSATISFIABLE),
+        ([("eq", "rank", 0, 1023, 0)], Answer.SATISFIABLE),
+        ([("eq", "rank", 0, 1024, 0)], Answer.UNSATISFIABLE),
+        ([("eq", "rank", 0, 7, 0), ("eq", "%tid.y", 0, 2, 0)], Answer.SATISFIABLE),
+        ([("ult", "rank", 0, "%tid.y", 0)], Answer.UNSATISFIABLE),
+        ([("eq", "%tid.x", 0, "%tid.x", 1), ("eq", "rank", 1, 9, 0)], Answer.SATISFIABLE),
+    ],
+)
+def test_a_number_of_rows_of_threads_is_one_of_each(
+    conditions: list[tuple[str, str | int, int, str | int, int]], answer: Answer
+):
+    pytest.importorskip("z3")
+    own = kernel("mov.u32 %r4, %tid.y;")
+    e = Expressions(own.table)
+    x, y = (own.table.thread(f"%tid.{d}", 32) for d in "xy")
+    rows = e.apply("mul", (own.table.constant("%ntid.x", 32), y), 32)
+    names: dict[str | int, Value] = {
+        "rank": e.apply("add", (x, rows), 32),
+        "%tid.x": x,
+        "%tid.y": y,
+    }
+
+    def value(of: str | int) -> Value:
+        return e.constant(of, 32) if isinstance(of, int) else names[of]
+
+    solver = BitVectors(own, Relation.CTA, Launch(), Budget(), splits_warps=False)
+    asked = [Compare(op, value(a), one, value(b), other) for op, a, one, b, other in conditions]
+    assert solver.satisfiable(asked) is answer
