@@ -501,9 +501,26 @@ class BitVectors(Interpretation[Any, Any]):
 
     def offset(self, form: LinearForm, thread: int) -> Any:
         total = self._constant(form.constant, WIDE)
-        for value, times in form.terms:
-            total = total + self.value(value, thread) * self._constant(times, WIDE)
+        for value, times in self._with_rank(form.terms):
+            number = self.value(value, thread)
+            wide = z3_module().ZeroExt(WIDE - number.size(), number)
+            total = total + wide * self._constant(times, WIDE)
         return total
+
+    def _with_rank(self, terms: tuple[tuple[Value, int], ...]) -> tuple[tuple[Value, int], ...]:
+        """The terms of a sum, with those of a thread's number in its CTA as that number."""
+        if self._rank is None:
+            return terms
+        counts = dict(terms)
+        own = [counts.pop(value, None) for value, _ in self._terms_of_rank]
+        if None in own or len({*own}) != 1:
+            return terms
+        return (*counts.items(), (self._rank, own[0] or 0))
+
+    @cached_property
+    def _terms_of_rank(self) -> tuple[tuple[Value, int], ...]:
+        rank = self._rank
+        return () if rank is None else Expressions(self.kernel.table).linear(rank).terms
 
     # Values
 

@@ -1040,3 +1040,30 @@ def test_accesses_that_arithmetic_sets_apart_are_no_pairs_to_judge(
     asked = apart.replace("%r5", "%r7").replace(";", "; bar.sync 0;")
     (obstacle,) = verdict_of(several + asked).obstacles
     assert "pairs of accesses" in obstacle.reason
+
+
+RANKED = """
+    mov.u32 %r8, %tid.y; mov.u32 %r9, %tid.z; mov.u32 %r10, %ntid.x; mov.u32 %r11, %ntid.y;
+    mad.lo.u32 %r12, %r9, %r11, %r8; mad.lo.u32 %r13, %r12, %r10, %r2; shl.b32 %r14, %r13, 2;
+    add.u32 %r15, %r3, %r14; st.shared.u32 [%r15], %r2; {meet}
+    ld.shared.u32 %r17, [%r15+{other}]; setp.ne.u32 %p2, %r13, {one}; @%p2 bra END;
+    mov.u32 %r18, %ctaid.x; mul.wide.u32 %rd3, %r18, 4; add.u64 %rd4, %rd1, %rd3;
+    st.global.u32 [%rd4], %r17;
+END:
+"""
+
+
+@pytest.mark.parametrize(
+    ("meet", "other", "one", "kind"),
+    [
+        ("bar.sync 0;", 4, "0", FREE),
+        ("", 0, "7", FREE),
+        ("", 4, "0", LAUNCH),
+        ("", 0, "%r2", LAUNCH),  # All threads of the first row store.
+    ],
+)
+def test_the_number_of_a_thread_tells_threads_of_all_rows_apart(
+    meet: str, other: int, one: str, kind: VerdictKind
+):
+    """As cooperative groups compute it: of sizes that are not known."""
+    assert verdict_of(RANKED.format(meet=meet, other=other, one=one)).kind is kind
