@@ -42,6 +42,7 @@ from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Resu
 from fencewright.lowering.vocabulary import Scope
 
 _MOST_THREADS = 1024
+_Terms = frozenset[tuple[Value, int]]
 
 
 def are_apart(
@@ -69,16 +70,118 @@ def _differ(
     is_one_cta = relation in (Relation.WARP, Relation.CTA)
     kind = "tid" if is_one_cta else "ctaid"
     wanted = {f"%{kind}.{d}" for d in dimensions(kernel, kind)}
-    for first, second in parts:
-        names = _alike_names(kernel, first, second, launch, is_one_cta=is_one_cta)
+    if relation is Relation.CTA and _has_warps(kernel):
+        if any(_are_of_one_warp(kernel, *pair, launch) for pair in parts):
+            return True
+    is_warp = relation is Relation.WARP and dimensions(kernel, "tid") == "x"
+    for first, second in _of_lanes(kernel, parts) if is_warp else parts:
+        names = _alike_names(kernel, first, second, launch, is_one_cta=is_one_cta, is_warp=is_warp)
         if names is None:
             return True
         wanted -= names
     return not wanted
 
 
+def _of_lanes(
+    kernel: Kernel, parts: Sequence[tuple[Access, Access]]
+) -> Iterator[tuple[Access, Access]]:
+    """Accesses of two threads of a warp without what all its threads have alike; a lane is the
+    thread's index, which differs by as much."""
+    index = Expressions(kernel.table).resized(kernel.table.thread("%tid.x", 32), WIDE)
+
+    def own(access: Access) -> Access:
+        form = access.place.offset
+        if form is None:
+            return access
+        terms = ((value, n) for value, n in form.terms if not _is_of_warp(value, kernel.lanes))
+        lanes = ((index if _is_lane(value, kernel.lanes) else value, n) for value, n in terms)
+        return _part(access, LinearForm(form.constant, tuple(lanes)), access.size)
+
+    def of_warp(access: Access) -> _Terms:
+        form = access.place.offset
+        terms = () if form is None else form.terms
+        return frozenset(each for each in terms if _is_of_warp(each[0], kernel.lanes))
+
+    for first, second in parts:
+        is_alike_warp = of_warp(first) == of_warp(second)
+        yield (own(first), own(second)) if is_alike_warp else (first, second)
+
+
+def _is_lane(value: Value, lanes: int) -> bool:
+    inner = _without_extension(value)
+    if not isinstance(inner, Apply) or inner.operation != "and":
+        return False
+    return _index_of(inner.arguments[0]) == "%tid.x" and number_of(inner.arguments[1]) == lanes - 1
+
+
+def _is_of_warp(value: Value, lanes: int) -> bool:
+    """True of the upper bits of a thread's index that all threads of its warp have alike."""
+    by = _shift_of_index(value)
+    return by is not None and 1 << by >= lanes
+
+
+def _shift_of_index(value: Value) -> int | None:
+    inner = _without_extension(value)
+    if not isinstance(inner, Apply) or inner.operation != "lshr":
+        return None
+    return number_of(inner.arguments[1]) if _index_of(inner.arguments[0]) == "%tid.x" else None
+
+
+def _has_warps(kernel: Kernel) -> bool:
+    """True where threads of one warp are a relation of their own, in one row."""
+    splits = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
+    return dimensions(kernel, "tid") == "x" and (splits or kernel.is_lock_step)
+
+
+def _are_of_one_warp(kernel: Kernel, first: Access, second: Access, launch: Launch) -> bool:
+    """True where two accesses overlap for threads of one warp alone.
+
+    Each is within a block of bytes that a warp has: ``t*(tid >> 5)`` and less than ``t`` more.
+    """
+    a, b = first.place.offset, second.place.offset
+    if a is None or b is None or first.size is None or second.size is None:
+        return False
+    own, other = _split(a, is_one_cta=True), _split(b, is_one_cta=True)
+    if own[0] != other[0]:
+        return False
+    sizes = _sizes(kernel, launch)
+    for value, times in own[1] & other[1]:
+        if times <= 0 or not _tells_warps(value, kernel.lanes):
+            continue
+        ends = [_end_of(form - {(value, times)}, sizes) for form in (own[1], other[1])]
+        if ends[0] is None or ends[1] is None:
+            continue
+        distance = a.constant - b.constant
+        if ends[0] + first.size + distance <= times and ends[1] + second.size - distance <= times:
+            return True
+    return False
+
+
+def _end_of(terms: _Terms, sizes: Mapping[str, int]) -> int | None:
+    """The most that a sum is; None where it may be negative, or nothing bounds it."""
+    total = 0
+    for value, times in terms:
+        bound = sizes.get(_index_of(value) or "", _own_bound(value))
+        if bound is None or times < 0:
+            return None
+        total += times * (bound - 1)
+    return total
+
+
+def _tells_warps(value: Value, lanes: int) -> bool:
+    """True of the upper bits of a thread's index that threads of two warps have otherwise."""
+    by = _shift_of_index(value)
+    return by is not None and 1 << by <= lanes
+
+
 def _alike_names(
-    kernel: Kernel, first: Access, second: Access, launch: Launch, *, is_one_cta: bool
+    kernel: Kernel,
+    first: Access,
+    second: Access,
+    launch: Launch,
+    *,
+    is_one_cta: bool,
+    is_warp: bool,
 ) -> frozenset[str] | None:
     """The indices that two accesses have alike where they overlap, of those that arithmetic tells;
     None where they do not overlap."""
@@ -96,7 +199,9 @@ def _alike_names(
         or digits != _digits(other[1], _bounds(kernel, second), is_one_cta=is_one_cta)
     ):
         return _names_in_round(kernel, first, second, launch, is_one_cta=is_one_cta)
-    sizes = _sizes(kernel, launch)
+    sizes = {**_sizes(kernel, launch)}
+    if is_warp:
+        sizes["%tid.x"] = min(sizes["%tid.x"], kernel.lanes)
     names = frozenset(each.name for each in digits)
     if _are_one(digits, sizes, -first.size - distance, second.size - distance):
         return names
@@ -385,7 +490,6 @@ def _tried_bits(kernel: Kernel, value: Value) -> int:
     )
 
 
-_Terms = frozenset[tuple[Value, int]]
 _MOST_MULTIPLES = 1 << 12
 
 

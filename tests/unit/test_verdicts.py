@@ -1067,3 +1067,32 @@ def test_the_number_of_a_thread_tells_threads_of_all_rows_apart(
 ):
     """As cooperative groups compute it: of sizes that are not known."""
     assert verdict_of(RANKED.format(meet=meet, other=other, one=one)).kind is kind
+
+
+TRANSPOSED = """
+    mov.u32 %r8, %ctaid.x; shr.u32 %r9, %r2, 5; and.b32 %r10, %r2, 31;
+    mul.lo.u32 %r11, %r9, {warp}; add.u32 %r11, %r3, %r11;
+    shl.b32 %r12, %r10, 2; add.u32 %r12, %r11, %r12; shl.b32 %r13, %r10, 4; add.u32 %r13, %r11, %r13;
+    st.shared.u32 [%r12], %r2; st.shared.u32 [%r12+128], %r2; st.shared.u32 [%r12+256], %r2;
+    st.shared.u32 [%r12+{last}], %r2;
+    {meet}
+    ld.shared.v4.u32 {{%r14, %r15, %r16, %r17}}, [%r13];
+"""
+"""Each warp stores rows and loads columns of bytes of its own, as CUB does."""
+
+
+@pytest.mark.parametrize(
+    ("warp", "last", "meet", "kind"),
+    [
+        (512, 384, "bar.warp.sync -1;", FREE),
+        (512, 384, "bar.sync 0;", FREE),
+        (512, 384, "", RACE),
+        (496, 384, "bar.warp.sync -1;", RACE),  # Another warp's first bytes.
+        (512, 512, "bar.warp.sync -1;", RACE),
+        (512, 380, "bar.warp.sync -1;", RACE),  # Another lane's word of the third row.
+    ],
+)
+def test_warps_are_apart_by_the_bytes_that_each_has(
+    warp: int, last: int, meet: str, kind: VerdictKind
+):
+    assert verdict_of(TRANSPOSED.format(warp=warp, last=last, meet=meet)).kind is kind
