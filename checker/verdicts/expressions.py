@@ -60,10 +60,8 @@ _OF_QUOTIENTS = frozenset({"add", "lshr", "trunc"})
 _COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "eq", "umin", "umax", "smin", "smax"})
 _WIDTHS = (8, 16, 32)
 """Widths of parts of a register."""
-_SIGNED_WIDTHS = (*_WIDTHS, 24)
-"""Widths of signed parts: 24 is that of ``mul24``."""
-_SIZE_MASKS = (0xFFFFFF,)
-"""Bits that all indices and sizes of a launch have: those of ``mul24``."""
+_MOST_SIZE = 0xFFFFFF
+"""The bits that ``mul24`` takes of an index or a size of a launch."""
 _NEUTRAL: Mapping[str, int] = {
     "add": 0,
     "sub": 0,
@@ -283,7 +281,7 @@ class Expressions:
             return self.constant(0, bits)
         if operation == "and" and second == (1 << bits) - 1:
             return own[0]
-        if operation == "and" and second in _SIZE_MASKS and _is_size(own[0]):
+        if operation == "and" and second == _MOST_SIZE and _is_size(own[0]):
             return own[0]
         if operation == "and" and second is not None and isinstance(own[0], Apply):
             # (x << 3) & 24 is (x & 3) << 3.
@@ -297,7 +295,7 @@ class Expressions:
             # (x << 32) >> 30 is the low half of x, with its sign, times 4.
             inner = own[0]
             by = number_of(inner.arguments[1]) if inner.operation == "shl" else None
-            widths = _WIDTHS if operation == "lshr" else _SIGNED_WIDTHS
+            widths = _WIDTHS if operation == "lshr" else (*_WIDTHS, _MOST_SIZE.bit_length())
             if by is not None and second <= by and bits - by in widths:
                 low = self.resized(inner.arguments[0], bits - by)
                 whole = self.resized(low, bits, signed=operation == "ashr")
@@ -556,7 +554,7 @@ def is_small(value: Value) -> bool:
 
 
 def _is_size(value: Value) -> bool:
-    """True of an index or a size of a launch: a grid has no more CTAs than verdicts assume."""
+    """True of an index or a size of a launch: one of more than 24 bits is taken not to wrap."""
     name = value.name if isinstance(value, Thread) else str(getattr(value, "constant", ""))
     return name.startswith(("%tid.", "%ntid.", "%ctaid.", "%nctaid."))
 

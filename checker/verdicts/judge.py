@@ -109,7 +109,8 @@ _MOST_PAIRS = 20_000
 _MOST_STEPS = 400_000_000
 """Pairs times instructions: a question about one pair may lead through the whole kernel."""
 _STEPS_OF_PAIR = 25
-"""A pair that is judged, in pairs with places that arithmetic has set apart before."""
+"""The work for a pair that is judged, in that for a pair with places that are known to be
+apart."""
 _MBARRIER_BYTES = 8
 _MOST_UNKNOWN = 32
 """Obstacles after which nobody asks what may order an access of an unknown place: it is one more
@@ -386,7 +387,7 @@ class _Judge:
             yield Relation.GRID
 
     def _is_settled(self, first: Access, second: Access) -> bool:
-        """True of plain accesses that arithmetic sets apart, as it has some with the same places
+        """True of plain accesses that arithmetic sets apart, or others with the same places
         before."""
         if not (_is_plain(first) and _is_plain(second)):
             return False
@@ -965,8 +966,8 @@ class _Judge:
         return False
 
     def _leave_out(self, conflict: Conflict) -> None:
-        """Judge all others for launches without a conflict of stores, which blocks of another shape
-        than the tile have that is stored."""
+        """Judge all others for launches without a conflict of stores that blocks have of another
+        shape than the tile."""
         if not (conflict.first.writes and conflict.second.writes):
             return
         x, y, z, *_ = (*conflict.witness.block, 1, 1)

@@ -50,7 +50,8 @@ def evidence(found: JudgedFunction) -> str:
         case VerdictKind.RACE_FREE:
             return ", ".join(verdict.by) or "no conflict"
         case VerdictKind.LAUNCH:
-            return verdict.condition
+            shown = re.sub(r"one as --launch .*", "a launch that was executed", verdict.condition)
+            return re.sub(r"\b_Z\w+_param_(\d+)", r"parameter \1", shown)
         case VerdictKind.RACE:
             first = verdict.conflicts[0]
             return f"{first.finding} (line {first.second.line})"

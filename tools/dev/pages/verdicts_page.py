@@ -55,8 +55,8 @@ def verdicts_page() -> str:
             _confusion(labelled, "class", lambda name: f"{name}: {_CLASSES[name]}"),
             _confusion(labelled, "suite", str),
             "## Production kernels\n",
-            "Without a launch. Not all were judged again with the last rules, those of rows, tables"
-            " of pointers and the room of variables.\n",
+            "Without a launch; rows of `tools/dev/production_kernels.py`. CUB's and libcu++'s are"
+            " calls of their algorithms, Triton's its tutorials.\n",
             _summary(production),
             "## Each labelled kernel\n",
             _list(labelled, ("suite", "kernel", "class", "label", "launch")),
