@@ -69,6 +69,7 @@ class Count:
     times: int | None
 
 
+_FIRST = Count(is_fresh=True, times=0)
 State = tuple[tuple[int, Count], ...]
 """The count of each loop around a block, by its head."""
 
@@ -277,7 +278,7 @@ class Walks:
         self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
         self._pending: dict[tuple[int, frozenset[int]], Pending] = {}
-        self._false: dict[tuple[Literal, tuple[tuple[int, int], ...]], bool] = {}
+        self._false: dict[tuple[Literal, tuple[int, ...]], bool] = {}
         for start in self.starts:
             self._walk(start)
 
@@ -457,28 +458,24 @@ class Walks:
         )
 
     def _targets(self, block: int, roles: Roles, state: State) -> Iterator[int]:
-        """The blocks after one that threads of some roles may go to, in their iterations of loops
-        that they have entered on the way."""
-        iterations = tuple(
-            (head, count.times)
-            for head, count in state
-            if count.is_fresh and count.times is not None
-        )
+        """The blocks after one that threads of some roles may go to, in the first iteration of
+        loops that they have entered on the way: a later one may be any."""
+        first = tuple(head for head, count in state if count == _FIRST)
         for target in self.kernel.graph.successors[block]:
             literals = self.kernel.edge_literals.get((block, target), ())
             is_other = any((each.value, not each.polarity) in roles for each in literals)
-            if not is_other and not any(self._is_false(each, iterations) for each in literals):
+            if not is_other and not any(self._is_false(each, first) for each in literals):
                 yield target
 
-    def _is_false(self, literal: Literal, iterations: tuple[tuple[int, int], ...]) -> bool:
-        """True of a condition that does not hold in some iterations of loops, by head."""
-        key = literal, iterations
+    def _is_false(self, literal: Literal, first: tuple[int, ...]) -> bool:
+        """True of a condition that does not hold in the first iteration of loops, by head."""
+        key = literal, first
         known = self._false.get(key)
         if known is None:
             table, loops = self.kernel.table, self.kernel.loops
             numbers = {
-                loops[head].iteration: table.constant(times, loops[head].iteration.bits)
-                for head, times in iterations
+                loops[head].iteration: table.constant(0, loops[head].iteration.bits)
+                for head in first
             }
             value = Expressions(table).substituted(literal.value, numbers)
             number = number_of(value) if numbers else None
@@ -492,7 +489,7 @@ class Walks:
         for head in self._around[target]:
             count = counts.get(head)
             if count is None:
-                count = Count(is_fresh=True, times=0)
+                count = _FIRST
             elif target == head:
                 count = self._again(count)
             after.append((head, count))

@@ -475,6 +475,16 @@ T:  add.u32 %r9, %r9, 1; setp.ne.u32 %p3, %r9, 8; @%p3 bra L;
     assert verdict_of(body.format(2)).kind is RACE
 
 
+def test_what_follows_a_loop_of_several_rounds_is_reached() -> None:
+    """A count of one or more rounds is not known to be one."""
+    body = """
+    bar.sync 0; mov.u32 %r9, 0;
+L:  add.u32 %r9, %r9, 1; setp.ne.u32 %p1, %r9, 4; @%p1 bra L;
+    st.shared.u32 [%r5], %r2; ld.shared.u32 %r8, [%r7];
+"""
+    assert verdict_of(body).kind is RACE
+
+
 def test_a_conversion_to_bf16_is_a_value_that_is_not_followed() -> None:
     body = "cvt.rn.bf16.u32 %rs1, %r2; st.shared.b16 [%r5], %rs1;"
     assert verdict_of(body).kind is FREE
