@@ -237,10 +237,12 @@ class CdnaTest(LanguageTest):
         return None if found is None else tuple(str(found).splitlines())
 
     def data_races(self, limits: Limits) -> tuple[tuple[str, ...], str]:
-        # The machine has no data races: they are those of the source of its code.
-        if self.source is None:
-            return (), "machine code has no data races, and there is no source"
-        return self.source.data_races(limits)
+        # A plain access is an atomic one as well: the source says which of them may race.
+        if self.source is not None:
+            return self.source.data_races(limits)
+        from fencewright.simulator.race.amd.litmus import races_of
+
+        return races_of(self.test.program, self.configuration)
 
     def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
         return stuck_waves(self, limits), ""

@@ -497,7 +497,8 @@ def _parser() -> ArgumentParser:
     runner.add_argument(
         "--races",
         action="store_true",
-        help="say whether a test has data races: of PTX by its axioms, of AMD code by its source",
+        help="say whether a test has data races: of PTX by its axioms, of AMD code by its source, "
+        "or without one by its interleavings",
     )
     runner.add_argument(
         "--progress-check",

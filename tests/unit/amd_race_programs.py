@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from amd_race_execution import LitmusExecution
-
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
@@ -37,6 +35,7 @@ from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, Thread
 from fencewright.simulator.race.amd.detector import Detector
+from fencewright.simulator.race.amd.litmus import LitmusExecution
 
 CONFIGURATIONS = (
     CdnaConfiguration("gfx942"),
