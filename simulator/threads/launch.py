@@ -69,8 +69,8 @@ class LaunchError(ValueError):
 class Array:
     """An argument that is memory: elements of a type, and their values.
 
-    ``content``: a number, ``iota``, ``ones``, ``random(SEED, BELOW)`` or the path of a file;
-    ``count``: None for as many as the file has.
+    ``content``: a number, ``iota(STEP)``, ``ones``, ``random(SEED, BELOW)`` or the path of a
+    file; ``count``: None for as many as the file has.
     """
 
     type: str
@@ -158,12 +158,13 @@ _LAUNCH = re.compile(r"\s*([\w$%.]+)\s*<<<(.*)>>>\s*\((.*)\)\s*;?\s*", re.DOTALL
 _ARRAY = re.compile(r"([a-z]\w*)\s*\[([^\]]*)\]\s*(?:=\s*(.+))?", re.DOTALL)
 _FORM = "NAME<<<GRID, BLOCK, SHARED>>>(ARGUMENTS)"
 _RANDOM = re.compile(r"random(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
-_CONTENTS = ("iota", "ones", "random", "random(SEED)", "random(SEED, BELOW)")
+_IOTA = re.compile(r"iota(?:\(\s*(\d+)\s*\))?")
+_CONTENTS = ("iota", "iota(STEP)", "ones", "random", "random(SEED)", "random(SEED, BELOW)")
 
 
 def _is_file(content: str) -> bool:
     """True of a content that names a file."""
-    is_word = content in _CONTENTS or _RANDOM.fullmatch(content) is not None
+    is_word = content == "ones" or bool(_IOTA.fullmatch(content) or _RANDOM.fullmatch(content))
     return bool(content) and not is_word and constant(content) is None
 
 
@@ -562,8 +563,10 @@ def array_bytes(given: Array) -> bytes:
     count = given.count or 0
     if not given.content:
         return bytes(size * count)
-    if given.content == "iota":
-        return _packed(given.type, range(count))
+    if (rising := _IOTA.fullmatch(given.content)) is not None:
+        step, (letter, bits, pack) = int(rising[1] or 1), _element(given.type)
+        most = 1 << (1024 if letter in ("f", "bf") else bits * pack)
+        return _packed(given.type, (step * each % most for each in range(count)))
     if (drawn := _RANDOM.fullmatch(given.content)) is not None:
         return _random(given.type, count, int(drawn[1] or 0), int(drawn[2] or 0))
     value = 1 if given.content == "ones" else constant(given.content)

@@ -7,6 +7,7 @@ import pytest
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.launches.guess import asked_launches, guess, pointers
 from fencewright.simulator.launches.sources import SourceLaunch, source_launches
+from fencewright.simulator.race.rules import KINDS, Fault
 from fencewright.simulator.race.verdict import Judgement, judge
 from fencewright.simulator.threads.launch import (
     Array,
@@ -152,6 +153,46 @@ def test_a_guess_shows_what_no_size_orders_and_nothing_else() -> None:
     assert found.problem.startswith("a race under guessed sizes or contents")
     found = judge(of, parse_launch("k<<<4, 128>>>(i32[64], 0)"))
     assert found.judgement is Judgement.RACE
+
+
+_OWN = "mov.u32 %r2, %tid.x; mov.u32 %r1, s; shl.b32 %r3, %r2, 4; add.u32 %r1, %r1, %r3;"
+_ONE = "setp.ne.u32 %p1, %r2, 0; @%p1 ret;"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (Fault.SCOPE, "atom.cta.global.add.u32 %r2, [%rd1], 1;"),
+        (Fault.READ_ONLY, "ld.global.nc.u32 %r2, [%rd1]; mov.u32 %r3, %ctaid.x;"
+                          "st.global.u32 [%rd1], %r3;"),
+        (Fault.COPY, f"{_OWN} cp.async.ca.shared.global [%r1], [%rd1], 16; bar.sync 0;"
+                     "xor.b32 %r1, %r1, 16; ld.shared.u32 %r4, [%r1];"),
+        (Fault.PROXY, f"{_OWN} st.shared.u32 [%r1], %r2; bar.sync 0; {_ONE}"
+                      "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;"
+                      "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"),
+        (Fault.SOURCE, f"{_OWN} {_ONE} cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;"
+                       "cp.async.bulk.commit_group; st.shared.u32 [%r1], 7;"),
+        (Fault.INITIALISATION, "mov.u32 %r1, s; mbarrier.init.shared::cta.b64 [%r1], 1;"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_guess_shows_faults_of_every_size(kind: Fault, body: str) -> None:
+    """A scope, a proxy, a copy, the read-only path and an mbarrier are wrong in any launch."""
+    shared = ".shared .align 16 .b8 s[2048];"
+    of = module(f"{shared} ld.param.u64 %rd1, [a]; {body} ret;", parameters=_TWO)
+    found = judge(of, guess(of, kernel_named(of, "k")))
+    assert kind in {each.kind for each in found.errors}
+    assert all("(guessed launch)" in each.text for each in found.findings)
+    kept = {each for each in Fault if not KINDS[each].needs_launch}
+    assert {each.kind for each in found.findings} <= kept
+
+
+def test_a_guess_shows_nothing_else() -> None:
+    """Plain conflicts, sizes, equal values, hangs and divergence depend on the launch."""
+    assert {each for each in Fault if KINDS[each].needs_launch} == {
+        Fault.WRITE_READ, Fault.READ_WRITE, Fault.WRITE_WRITE, Fault.SAME_VALUE, Fault.SIZE,
+        Fault.PEER_BEGIN, Fault.PEER_EXIT, Fault.HANG, Fault.DIVERGENCE, Fault.UNWRITTEN,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

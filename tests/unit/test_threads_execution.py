@@ -455,7 +455,10 @@ def test_what_nobody_touches_takes_no_memory() -> None:
         ("k<<<1, 32>>>()", r"the parameters of k are \(.u64 out\): 0 of 1 arguments are given"),
         ("k<<<1, 32>>>(@0)", "argument 0 is '@0', which is no array before it"),
         ("k<<<1, 32>>>(q32[4])", "'q32' is no type"),
-        ("k<<<1, 32>>>(i32[4]=soon)", "'soon' is neither a number nor one of iota, ones"),
+        (
+            "k<<<1, 32>>>(i32[4]=soon)",
+            "'soon' is neither a number nor one of iota, iota.STEP., ones",
+        ),
         ("k<<<1, 32>>>(none.npy)", "none.npy: No such file or directory"),
         ("other<<<1, 32>>>(i32[4])", "there is no kernel 'other': there is k"),
         ("k<<<1, 32, 300000>>>(i32[4])", "bytes of shared memory: 232448 are the most"),
@@ -476,6 +479,12 @@ def test_contents_of_arrays() -> None:
     assert found.arguments[0] is not None
     assert values(found.arguments[0], "f32") == [0.0, 1.0, 2.0, 3.0]
     assert found.machine.params.get(32, 4) == 0x40000000
+    rising = run(kernel("ret;"), "k<<<1, 32>>>(u8[4]=iota( 100 ))").arguments[0]
+    assert rising is not None
+    assert values(rising, "u8") == [0, 100, 200, 44]
+    rising = run(kernel("ret;"), "k<<<1, 32>>>(u32[2]=iota(5000000000))").arguments[0]
+    assert rising is not None
+    assert values(rising) == [0, 705032704]
 
 
 def test_random_contents_have_a_seed_and_a_bound() -> None:
