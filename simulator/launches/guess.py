@@ -47,7 +47,14 @@ def pointers(kernel: PtxFunction) -> frozenset[str]:
             for operand in statement.operands:
                 if operand.startswith("["):
                     found |= origins.of(operand)
-    return found
+    # A narrow one is a number that is added to an address in shared memory.
+    return found & {each.name for each in kernel.parameters if _is_wide(each)}
+
+
+def _is_wide(parameter: PtxParameter) -> bool:
+    """True of a parameter that has room for an address, alone or as a member."""
+    element = element_of(parameter.type)
+    return parameter.size is not None or (element is not None and element[1] * element[2] == 64)
 
 
 def _argument(

@@ -94,6 +94,24 @@ def test_pointers_are_what_is_used_as_an_address() -> None:
     assert pointers(kernel_named(of, "k")) == {"a", "b"}
 
 
+def test_a_narrow_parameter_is_no_pointer() -> None:
+    body = """
+.shared .b32 s[64]; ld.param.u16 %r1, [h]; ld.param.u32 %r2, [w]; mov.u32 %r3, s;
+add.u32 %r1, %r1, %r3; add.u32 %r2, %r2, %r3; st.shared.u32 [%r1], 0; st.shared.u32 [%r2], 0; ret;"""
+    of = module(body, parameters=".param .u16 h, .param .u32 w")
+    assert guess(of, kernel_named(of, "k")).arguments == (64, 64)
+
+
+def test_parameters_are_as_many_bytes_as_ptx_allows() -> None:
+    of = module(
+        "ld.param.u32 %r1, [b+28]; ld.param.u64 %rd1, [a]; st.global.u32 [%rd1], %r1; ret;",
+        parameters=".param .u64 a, .param .align 4 .b8 s[32720], .param .align 4 .b8 b[32]",
+    )
+    found = execute(of, parse_launch("k<<<1, 1>>>(u32[1], b8[32720], u32[8]=iota)"))
+    assert found.arguments[0] is not None
+    assert values(found.arguments[0]) == [7]
+
+
 def test_the_default_launch() -> None:
     of = module(_POINTERS, parameters=_PARAMETERS)
     launch = guess(of, kernel_named(of, "k"))
