@@ -4,7 +4,10 @@ import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
+from fencewright.simulator.race.verdict import Judgement
+from fencewright.tools.dev.campaigns.labelled_kernels import contradicts
 from fencewright.tools.reports.markdown import markdown_table
 
 _DATA = Path(__file__).resolve().parents[3] / "tests" / "data" / "verdicts"
@@ -28,7 +31,8 @@ _HEAD = """<!-- Written by `make docs` from tests/data/verdicts; change the data
 
 `fence-check --prove` of kernels of others: labelled ones of public suites, and production code. A
 wrong kernel is *found* by a race, also by one under a condition that is stated (contents of an
-array, a number of blocks); a right one is *proved*. Seconds are CPU time of one kernel.
+array, a number of blocks); a right one is *proved*. Labelled kernels are executed too, by
+`fence-check --launch`. Seconds are CPU time of one kernel.
 """
 
 
@@ -41,25 +45,32 @@ def verdicts_page() -> str:
     """The page. Raises ``VerdictsError``."""
     labelled, production = (_rows(name) for name in ("labelled", "production"))
     for each in labelled:
-        verdict = "race" if each["label"] == "right" else "proved"
-        if each["verdict"] == verdict and not each["note"]:
-            raise VerdictsError(f"{each['kernel']} is {each['label']}, and {verdict}")
+        if contradicts(each) and not each["note"]:
+            verdicts = f"{each['verdict']}, {each['executed']}"
+            raise VerdictsError(f"{each['kernel']} is {each['label']}: {verdicts}")
     return "\n".join(
         [
             _HEAD,
             "## Labelled kernels\n",
-            "With the label's grid and block. SentryWard 0.1.1 had the scalar arguments too; inputs"
+            "With the launch of the row: the label's grid and block, except of `sh_2d`, and"
+            " contents that take its paths. SentryWard 0.1.1 had the scalar arguments too; inputs"
             " that it refused count as not decided ([races.md](../races.md#public-suites) has 32 of"
-            " them repaired). The"
-            " patterns are those that verdicts have replaced, on 470 kernels of the suites.\n",
+            " them repaired). The patterns are those that verdicts have replaced, on 470 kernels of"
+            " the suites.\n",
             _confusion(labelled, "class", lambda name: f"{name}: {_CLASSES[name]}"),
             _confusion(labelled, "suite", str),
+            "The same kernels, executed; a label that is contradicted has a note below.\n",
+            _executed(labelled),
             "## Production kernels\n",
             "Without a launch; rows of `tools/dev/production_kernels.py`. CUB's and libcu++'s are"
             " calls of their algorithms, Triton's its tutorials.\n",
             _summary(production),
             "## Each labelled kernel\n",
-            _list(labelled, ("suite", "kernel", "class", "label", "launch")),
+            _list(
+                labelled,
+                ("suite", "kernel", "class", "label", "launch"),
+                {**EXECUTED, "note": "note"},
+            ),
             "## Each production kernel\n",
             _list(production, ("project", "file", "kernel")),
         ]
@@ -104,6 +115,29 @@ def _counts(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(map(str, numbers))
 
 
+def _executed(rows: Sequence[Row]) -> str:
+    """The verdicts on launches, by class."""
+    names = sorted({each["class"] for each in rows})
+    groups = [(name, [each for each in rows if each["class"] == name]) for name in names]
+    cells: list[tuple[str, ...]] = []
+    for name, own in (*groups, ("all", rows)):
+        wrong, right = (
+            Counter(each["executed"] for each in own if each["label"] == label)
+            for label in ("wrong", "right")
+        )
+        seconds = sum(float(each["cpu"]) for each in own)
+        silent, undecided = Judgement.NO_RACE.value, Judgement.NOT_JUDGED.value
+        found = [each.total() - each[silent] - each[undecided] for each in (wrong, right)]
+        numbers = (
+            wrong.total(), found[0], wrong[silent], wrong[undecided],
+            right.total(), right[silent], found[1], right[undecided], f"{seconds:.1f}",
+        )  # fmt: skip
+        cells.append((name, *map(str, numbers)))
+    head = ("class", "wrong", "found", "silent", "not judged")
+    head = (*head, "right", "no race", "finding", "not judged", "seconds")
+    return markdown_table(head, cells)
+
+
 def _of_patterns(old: Row) -> tuple[str, str]:
     return f"{old['found']} of {old['wrong']}", f"{old['false']} of {old['right']}"
 
@@ -121,9 +155,14 @@ def _summary(rows: Sequence[Row]) -> str:
     return markdown_table(("project", "kernels", *_VERDICTS, "seconds: median, 95 %"), cells)
 
 
-def _list(rows: Sequence[Row], keys: Sequence[str]) -> str:
-    head = (*keys, "verdict", "evidence", "seconds")
-    cells = [
-        tuple(f"`{each[key]}`" if key == "kernel" else each[key] for key in head) for each in rows
-    ]
-    return markdown_table(head, cells)
+EXECUTED = {"executed": "`--launch`", "shown": "by", "accesses": "executed", "cpu": "seconds"}
+"""The columns of a launch, and their heads."""
+
+
+def _list(
+    rows: Sequence[Row], keys: Sequence[str], more: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    keys = (*keys, "verdict", "evidence", "seconds", *more)
+    code = ("kernel", "launch")
+    cells = [tuple(f"`{each[key]}`" if key in code else each[key] for key in keys) for each in rows]
+    return markdown_table([more.get(each, each) for each in keys], cells)
