@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fencewright.checker.check_amd import scoped_with_calls
-from fencewright.checker.lifting import amd_calls as cdna_calls
 from fencewright.checker.lifting import calls
 from fencewright.checker.lifting.nvidia import ptx_to_scoped
 from fencewright.checker.lifting.writer import UnliftableError
+from fencewright.lowering.cdna.code import calls as cdna_calls
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.ptx.code.text import PtxFile, read_ptx
@@ -99,6 +99,12 @@ def test_each_call_has_a_copy_with_addresses_of_its_own() -> None:
     assert re.findall(r"agent (%x\w+)", same) == ["%x7_1", "%x7_2"]
 
 
+def test_an_address_is_lost_where_what_is_called_changes_its_register() -> None:
+    changes = (ENTRY, "s_mov_b32 s16, 0", RETURN)
+    with pytest.raises(UnliftableError, match="which function it calls is not known"):
+        scoped(assembly(f=changes, k=(*address("f"), CALL, CALL, "s_endpgm")))
+
+
 def test_a_loop_and_several_returns_in_what_is_called() -> None:
     poll = (ENTRY, "L:", "global_load_dword v7, v[0:1], off sc1", WAIT,
             "v_cmp_eq_u32_e32 vcc, 0, v7", "s_cbranch_vccnz L", INV,
@@ -160,7 +166,8 @@ def test_functions_that_call_one_another_are_refused() -> None:
 
 def test_calls_that_double_again_and_again_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "MOST_INSTRUCTIONS", 1000)
-    amd = {f"f{n}": (ENTRY, *address(f"f{n + 1}"), CALL, CALL, RETURN) for n in range(20)}
+    call = {n: (*address(f"f{n}"), CALL) for n in range(1, 21)}
+    amd = {f"f{n}": (ENTRY, *call[n + 1], *call[n + 1], RETURN) for n in range(20)}
     with pytest.raises(UnliftableError, match="there are more than 1000 instructions"):
         scoped(assembly(**amd, f20=PUBLISH, k=(*address("f0"), CALL, "s_endpgm")))
     ptx = "".join(f".func f{n}() {{ call f{n + 1}; call f{n + 1}; ret; }}\n" for n in range(20))

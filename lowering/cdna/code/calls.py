@@ -1,16 +1,24 @@
 """The function that a call of AMD assembly goes to, and a function with its callees inlined.
 
 An address is followed from the symbol that it is made of (``f@rel32@lo+4``) through copies, lanes
-of vector registers, and the load of an entry of the global offset table. Source: LLVM AMDGPUUsage,
-"Relocation Records" and "Non-Kernel Functions".
+of vector registers, and the load of an entry of the global offset table. It is lost where a called
+function may change its register. Source: LLVM AMDGPUUsage, "Relocation Records" and "Non-Kernel
+Functions".
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from fencewright.checker.lifting.calls import callee
-from fencewright.lowering.cdna.code.flow import Block, Flow, Step, flow_of, is_return
+from fencewright.lowering.cdna.code.flow import (
+    CALLS,
+    JUMPS,
+    Block,
+    Flow,
+    Step,
+    flow_of,
+    is_return,
+)
 from fencewright.lowering.cdna.code.text import (
     Assembly,
     AssemblyInstruction,
@@ -18,6 +26,7 @@ from fencewright.lowering.cdna.code.text import (
     Function,
     Operand,
     Registers,
+    read_instruction,
 )
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
@@ -27,7 +36,10 @@ _SYMBOL = re.compile(r'"?([\w$.]+)"?@(rel|abs|gotpcrel)(?:32@(?:lo|hi)|64)?(?:[+
 _TABLE = "gotpcrel"
 _COPIES = ("s_mov_b32", "s_mov_b64")
 _LANES = ("v_writelane_b32", "v_readlane_b32")
-_WORD = re.compile(r"[\w$.]+")
+_LABEL = re.compile(r"[\w$.]++(?!@)")
+_SAVED = 32
+"""The first of the scalar registers that a called function leaves as they were. Source: LLVM
+AMDGPUUsage, "Non-Kernel Functions"."""
 
 Symbols = dict[str, str]
 """By register, the function whose address, or half of it, is there.
@@ -45,15 +57,19 @@ class Call:
     is_jump: bool
 
 
-def calls_of(flow: Flow) -> dict[int, Call]:
-    """The calls of a function by line, and the jumps to functions that are known."""
-    if flow.kinds.isdisjoint((Kind.CALL, Kind.JUMP)) or not any(map(_may_call, flow.blocks)):
+def calls_of(flow: Flow, changed: Collection[str] = ()) -> dict[int, Call]:
+    """The calls of a function by line, and the jumps to functions that are known.
+
+    ``changed``: the registers that a called function may change.
+    """
+    leaves = (_leaves(block, step) for block in flow.blocks for step in block.steps)
+    if flow.kinds.isdisjoint((Kind.CALL, Kind.JUMP)) or not any(leaves):
         return {}
 
     def transfer(number: int, entering: Symbols) -> Symbols:
         leaving = dict(entering)
         for step in flow.blocks[number].steps:
-            _transfer(leaving, step)
+            _transfer(leaving, step, changed)
         return leaving
 
     # A register holds an address for certain if it is the same one on all paths.
@@ -67,40 +83,53 @@ def calls_of(flow: Flow) -> dict[int, Call]:
     return {
         line: call
         for number, symbols in entries.items()
-        for line, call in _calls_in(flow.blocks[number], symbols)
+        for line, call in _calls_in(flow.blocks[number], symbols, changed)
     }
 
 
-def _may_call(block: Block) -> bool:
-    """True of a block that leads out of its function."""
-    effects = [step.effects for step in block.steps]
-    return any(
-        each.calls_outside or (each.kind is Kind.JUMP and not block.successors) for each in effects
-    )
+def _leaves(block: Block, step: Step) -> bool:
+    """True of an instruction that leads out of its function."""
+    is_jump = step.instruction.mnemonic in JUMPS and not block.successors
+    return is_jump or step.effects.calls_outside
 
 
-def _calls_in(block: Block, symbols: Symbols) -> Iterator[tuple[int, Call]]:
+def _calls_in(
+    block: Block, symbols: Symbols, changed: Collection[str]
+) -> Iterator[tuple[int, Call]]:
     for step in block.steps:
-        if step.effects.calls_outside:
-            yield step.instruction.line, Call(_target(step, symbols), is_jump=False)
-        elif step.effects.kind is Kind.JUMP and not block.successors:
-            if name := _target(step, symbols):
-                yield step.instruction.line, Call(name, is_jump=True)
-        _transfer(symbols, step)
+        if _leaves(block, step):
+            call = Call(_target(step, symbols), is_jump=not step.effects.calls_outside)
+            if call.name or not call.is_jump:
+                yield step.instruction.line, call
+        _transfer(symbols, step, changed)
 
 
-def _transfer(symbols: Symbols, step: Step) -> None:
+def _transfer(symbols: Symbols, step: Step, changed: Collection[str]) -> None:
     """Updates the registers' symbols after an instruction."""
     made = [*_made(symbols, step)]
-    for register in step.effects.defines:
+    mnemonic = step.instruction.mnemonic
+    for register in (*step.effects.defines, *(changed if mnemonic in CALLS else ())):
         symbols.pop(register, None)
-        if register[0] == "v" and step.instruction.mnemonic not in _LANES:
+        if register[0] == "v" and mnemonic not in _LANES:
             for lane in [each for each in symbols if each.startswith(f"{register}:")]:
                 del symbols[lane]
     for register, name in made:
         symbols.pop(register, None)
         if name:
             symbols[register] = name
+
+
+def _changed_by(functions: Iterable[Function]) -> frozenset[str]:
+    """The scalar registers that functions write and do not save, of all that may be called."""
+    return frozenset(
+        name
+        for function in functions
+        if not function.descriptor
+        for block in flow_of(function).blocks
+        for step in block.steps
+        for name in step.effects.defines
+        if name[0] == "s" and name[1:].isdecimal() and int(name[1:]) < _SAVED
+    )
 
 
 def _made(symbols: Symbols, step: Step) -> Iterator[tuple[str, str]]:
@@ -160,33 +189,36 @@ def callees(assembly: Assembly) -> frozenset[str]:
     )
 
 
-def inlined(assembly: Assembly, function: Function) -> Function:
+Callee = Callable[[str, Collection[str], int, int, str], Function | None]
+"""The function to put in the place of a call, by its name, those in which it would stand, the
+instructions so far, and the line and text of the call. None: the call stays."""
+
+
+def inlined(function: Function, functions: Mapping[str, Function], callee: Callee) -> Function:
     """The function with its callees in the place of each call; instructions keep their lines.
 
-    Raises ``UnliftableError``, with the name of the callee, where that is not in the file,
-    calls itself, or is not known.
+    Raises what ``callee`` does.
     """
-    return _Inliner(assembly).inlined(function)
+    if not calls_of(flow_of(function)):
+        return function
+    called = [each for each in functions.values() if each.name != function.name]
+    inliner = _Inliner(callee, _changed_by(called))
+    return replace(function, body=tuple(inliner.body(function, (function.name,), "", None)))
 
 
 class _Inliner:
-    def __init__(self, assembly: Assembly):
-        self.functions = assembly.functions
-        self.calls: dict[str, Mapping[int, Call]] = {}
+    def __init__(self, callee: Callee, changed: Collection[str]):
+        self.callee, self.changed = callee, changed
+        self.known: dict[str, Mapping[int, Call]] = {}
         self.copies = self.instructions = 0
 
-    def inlined(self, function: Function) -> Function:
-        """The function with its callees in the place of each call."""
-        if not self._calls(function):
-            return function
-        return replace(function, body=tuple(self._body(function, (function.name,), "", None)))
-
     def _calls(self, function: Function) -> Mapping[int, Call]:
-        if function.name not in self.calls:
-            self.calls[function.name] = calls_of(flow_of(function))
-        return self.calls[function.name]
+        """The calls of a function, by line."""
+        if function.name not in self.known:
+            self.known[function.name] = calls_of(flow_of(function), self.changed)
+        return self.known[function.name]
 
-    def _body(
+    def body(
         self, function: Function, path: tuple[str, ...], suffix: str, back: str | None
     ) -> Iterator[AssemblyLabel | AssemblyInstruction]:
         """A copy of a function: its labels end in ``suffix``, and it returns to ``back``.
@@ -195,23 +227,30 @@ class _Inliner:
         """
         calls = self._calls(function)
         labels = {each.name for each in function.body if isinstance(each, AssemblyLabel)}
+        if suffix and function.name not in labels:
+            # A jump to the function itself names it.
+            labels.add(function.name)
+            yield AssemblyLabel(function.name + suffix, function.instructions[0].line)
         for each in function.body:
             if isinstance(each, AssemblyLabel):
                 yield AssemblyLabel(each.name + suffix, each.line)
                 continue
             self.instructions += 1
             call = calls.get(each.line)
-            if call is None:
+            called = None
+            if call is not None:
+                called = self.callee(call.name, path, self.instructions, each.line, each.text)
+            if call is None or called is None:
                 if back != "" or not is_return(each):
                     yield _copied(each, labels, suffix, back)
                 continue
-            called = callee(
-                self.functions, call.name, path, self.instructions, each.line, each.text
-            )
             self.copies += 1
             own = f"${self.copies}"
             following = back if call.is_jump else self._after(called, own)
-            yield from self._body(called, (*path, called.name), own, following)
+            if not call.is_jump:
+                # The address of the return is one that nothing but a return reads.
+                yield read_instruction("s_mov_b64 s[30:31], 0", each.line, each.source)
+            yield from self.body(called, (*path, called.name), own, following)
             if following and not call.is_jump:
                 yield AssemblyLabel(following, each.line)
 
@@ -223,17 +262,19 @@ class _Inliner:
 
 
 def _copied(
-    instruction: AssemblyInstruction, labels: set[str], suffix: str, back: str | None
+    instruction: AssemblyInstruction, labels: Collection[str], suffix: str, back: str | None
 ) -> AssemblyInstruction:
     """An instruction of a copy: a return is a branch to ``back``, labels are the copy's own."""
     if back and is_return(instruction):
         text = f"s_branch {back}"
         return replace(instruction, mnemonic="s_branch", operands=(back,), modifiers=(), text=text)
+    if not suffix:
+        return instruction
 
     def own(word: re.Match[str]) -> str:
         return word[0] + suffix if word[0] in labels else word[0]
 
     words = (
-        _WORD.sub(own, each) if isinstance(each, str) else each for each in instruction.operands
+        _LABEL.sub(own, each) if isinstance(each, str) else each for each in instruction.operands
     )
     return replace(instruction, operands=tuple(words))
