@@ -92,7 +92,9 @@ def _reachable(module: PtxFile, kernel: PtxFunction) -> list[PtxFunction]:
     found, queue = {kernel.name: kernel}, [kernel]
     names = [text for each in module.variables.values() for text in each.values]
     while queue:
-        names += (text for each in queue.pop().instructions for text in each.statement.operands)
+        function = queue.pop()
+        names += (text for each in function.variables.values() for text in each.values)
+        names += (text for each in function.instructions for text in each.statement.operands)
         while names:
             name = names.pop()
             if name in module.functions and name not in found:
@@ -118,6 +120,7 @@ class Layout:
     ):
         self.elements: dict[str, int] = {}
         self.shared: dict[str, int] = {}
+        self.elements: dict[str, int] = {}
         self.local = 0
         self.places: dict[str, str] = {name: str(base) for name, base in globals_.items()}
         self.dynamic = False

@@ -807,8 +807,7 @@ def execute(
 
 def _name_shared(program: Program, machine: Machine) -> None:
     places = sorted(
-        (at, name.partition("$")[0], program.elements.get(name.partition("$")[0], 4))
-        for name, at in program.shared.items()
+        (at, name.partition("$")[0], program.elements[name]) for name, at in program.shared.items()
     )
     for block in machine.blocks:
         block.shared.variables = places

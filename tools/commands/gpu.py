@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from fencewright.gpu import Device
     from fencewright.simulator.gpu.litmus import GpuResult, Stress
     from fencewright.simulator.gpu.witness import Case
-    from fencewright.simulator.threads.launch import Module
 
 _LIMITS = Limits(states=10_000_000)
 """The limits of the PTX model for the judgement of a test."""

@@ -1146,7 +1146,7 @@ def _initial(variable: PtxVariable) -> bytes | None:
         return None
     bits = element[1] * element[2]
     found = bytearray()
-    for each in elements(variable.initial) if variable.initial else ():
+    for each in variable.values:
         value = literal(each, variable.type)
         if value is None:
             return None
