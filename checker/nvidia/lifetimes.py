@@ -9,13 +9,17 @@ barrier of theirs. Source: PTX ISA, "barrier.cluster"; "tcgen05.dealloc".
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fencewright.checker.verdicts.expressions import leaves
+from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import Graph
+from fencewright.lowering.code.value import Opaque, Value
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.flow import states
 from fencewright.lowering.ptx.code.statements import MBARRIER_WAITS, Statement
 from fencewright.lowering.ptx.code.text import PtxInstruction
-from fencewright.lowering.ptx.code.values import Elections, Values
 from fencewright.lowering.ptx.completions import MEETS
 from fencewright.lowering.vocabulary import FastStrEnum
 
@@ -66,18 +70,18 @@ class LifetimeAnalysis:
         if not self.function.is_entry or _FREES not in self.function.operations:
             return
         of = {each.number: each for each in self.function.instructions}
-        elections = Elections(self.places, Values(self.places))
+        elections = _Elections(Registers(self.places))
         for each, state in states(self.function, _State(), self._after):
-            name, guard = each.statement.operation, each.statement.guard
+            name = each.statement.operation
             if _is_of_pair(each.statement, "dealloc"):
                 for number in bits(state.allocated):
                     yield EarlyEnd(End.PAIR, of[number], each)
                     break
-            if name == _FREES and elections.is_elected(each.number, guard):
+            if name == _FREES and elections.is_elected(each):
                 for number in bits(state.tensor):
                     before = of[number]
                     # Tensor memory is freed by one warp.
-                    if not elections.is_elected(number, before.statement.guard):
+                    if not elections.is_elected(before):
                         yield EarlyEnd(End.TENSOR, before, each)
                         break
 
@@ -99,3 +103,56 @@ class LifetimeAnalysis:
 def _is_of_pair(statement: Statement, what: str) -> bool:
     is_it = statement.operation == f"tcgen05 {what}"
     return is_it and _PAIR in statement.opcode.modifiers
+
+
+class _Elections:
+    """The blocks and instructions of a function that only some threads of a CTA execute.
+
+    They are where a guard, or a branch that may go round them, depends on the thread and on nothing
+    that is not known.
+    """
+
+    def __init__(self, registers: Registers):
+        self.registers = registers
+        blocks, graph = registers.function.blocks, registers.graph
+        after = _postdominators(graph)
+        elected: set[int] = set()
+        controlled: dict[int, set[int]] = {number: set() for number in graph.nodes}
+        for number, block in enumerate(blocks):
+            if not block.instructions or len(block.successors) < 2:
+                continue
+            splits = self._splits(block.instructions[-1])
+            for target in block.successors:
+                for each in bits(after[target]):
+                    if each != number and not after[number] >> each & 1:
+                        controlled[number].add(each)
+                        if splits:
+                            elected.add(each)
+        control = Graph(graph.nodes, {n: tuple(targets) for n, targets in controlled.items()})
+        self._elected = control.reachable(elected)
+
+    def is_elected(self, each: PtxInstruction) -> bool:
+        """True if only some threads execute an instruction."""
+        return self.registers.block_of[each.number] in self._elected or self._splits(each)
+
+    def _splits(self, each: PtxInstruction) -> bool:
+        guard = self.registers.guard(each)
+        if guard is None:
+            return False
+        value, _ = guard
+        return value.varies and all(map(_is_known, leaves((value,))))
+
+
+def _is_known(leaf: Value) -> bool:
+    """True of a value that is known, or that a special register has."""
+    is_special = isinstance(leaf, Opaque) and leaf.name.startswith("special ")
+    return not leaf.is_opaque or is_special
+
+
+def _postdominators(graph: Graph[int]) -> list[int]:
+    """By block, those that every way to an end goes through, itself among them; all if no way
+    does."""
+    every = (1 << len(graph.nodes)) - 1
+    ends = {block: 0 for block in graph.nodes if not graph.successors[block]}
+    after = solve(graph.backward, ends, lambda block, mask: mask | 1 << block, int.__and__)
+    return [after.get(block, every) | 1 << block for block in graph.nodes]

@@ -1,13 +1,15 @@
 """Values as shared expressions: alike is identical, time and memory are linear."""
 
+import pytest
 from test_ptx_reader import HEAD
 
 from fencewright.checker.findings.finding import Level
 from fencewright.checker.nvidia.findings import find_problems
+from fencewright.checker.nvidia.lifetimes import End, LifetimeAnalysis
+from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code.value import ValueTable
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.text import PtxFile, read_ptx
-from fencewright.lowering.ptx.code.values import Values
 
 
 def table() -> ValueTable:
@@ -70,14 +72,26 @@ def test_a_sorting_network_and_doubled_sums_are_linear() -> None:
         f"@%p{LEVELS} st.shared.u32 [%r2], %a1;\nst.shared.u32 [%r3], %a1;"
     )
     function = file.functions["k"]
-    values = Values(Places(file, function))
-    values.of("%r2")
-    values.of(f"%p{LEVELS}")
-    assert len(values.table) < 5 * LEVELS
+    assert len(Registers(Places(file, function)).table) < 5 * LEVELS
     assert [each for each in find_problems(file, function) if each.level is not Level.NOTE] == []
 
 
-def test_a_register_that_is_computed_from_itself_ends() -> None:
-    file = module_of("L:\nadd.s32 %a1, %b1, 1;\nadd.s32 %b1, %a1, 1;\nbra L;")
-    values = Values(Places(file, file.functions["k"]))
-    assert values.of("%a1").is_opaque
+@pytest.mark.parametrize(
+    ("choice", "is_found"),
+    [
+        ("mov.u32 %r2, %tid.x; setp.ge.u32 %p1, %r2, 32;", True),
+        ("mov.u32 %r2, %warpid; setp.ne.u32 %p1, %r2, 0;", True),
+        # All threads of the CTA may free it, as far as is known.
+        ("ld.global.u32 %r2, [%rd1]; setp.ne.u32 %p1, %r2, 0;", False),
+        ("mov.u32 %r2, %ctaid.x; setp.ne.u32 %p1, %r2, 0;", False),
+    ],
+)
+def test_tensor_memory_is_freed_by_some_threads(choice: str, is_found: bool) -> None:
+    file = read_ptx(
+        HEAD.replace("sm_90", "sm_100a") + ".entry k() { .reg .pred %p<3>; .reg .b32 %r<9>; "
+        f".reg .b64 %rd<3>; {choice} tcgen05.ld.sync.aligned.32x32b.x1.b32 %r3, [%r4];\n"
+        "tcgen05.wait::ld.sync.aligned;\n"
+        "@%p1 bra E; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, 64;\nE: ret; }"
+    )
+    found = LifetimeAnalysis(Places(file, file.functions["k"])).early()
+    assert [each.end for each in found] == [End.TENSOR] * is_found
