@@ -1,6 +1,6 @@
 """Forward dataflow over a ``cdna`` kernel: the operations outstanding at the start of a block."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 
@@ -48,8 +48,15 @@ class CounterStep(NamedTuple):
 CounterSteps: TypeAlias = list[CounterStep]
 
 
-def steps_of(block: Block) -> CounterSteps:
-    """The operations of ``block`` that matter to the counters, in order."""
+def steps_of(
+    block: Block,
+    events: Callable[[Operation], tuple[CounterEvent, ...]],
+    counted: Container[type[Operation]] = COUNTED,
+) -> CounterSteps:
+    """The operations of ``block`` that matter to the counters, in order.
+
+    ``events``: of the ``counted`` operations.
+    """
     steps: CounterSteps = []
     for op in operations(block):
         kind = type(op)
@@ -61,8 +68,8 @@ def steps_of(block: Block) -> CounterSteps:
             for value in operands_of(op)
             if type(value) is OpResult and type(value.op) in COUNTED
         ]
-        if kind in COUNTED:
-            steps.append(CounterStep(op, uses, events_at(op)))
+        if kind in counted:
+            steps.append(CounterStep(op, uses, events(op)))
         elif uses:
             steps.append(CounterStep(op, uses))
     return steps

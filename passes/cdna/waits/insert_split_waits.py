@@ -9,11 +9,10 @@ Model GFX125x.
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import cast
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Block, Operation, OpResult, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.ir import Operation, SSAValue
 
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, Token
@@ -26,15 +25,19 @@ from fencewright.mlir_dialects.cdna import (
     BarrierOp,
     KernelOp,
     TensorOp,
-    WaitOp,
     chip_of,
-    count_attr,
     register_of,
 )
-from fencewright.mlir_dialects.leaf_operation import operands_of, operations
 from fencewright.passes.analysis.control_flow import reachable_blocks
-from fencewright.passes.cdna.dataflow import COUNTED, CounterStep, CounterSteps, boards_at_entry
+from fencewright.passes.cdna.dataflow import (
+    COUNTED,
+    CounterStep,
+    CounterSteps,
+    boards_at_entry,
+    steps_of,
+)
 from fencewright.passes.cdna.waits.async_waits import resolve_async_waits
+from fencewright.passes.cdna.waits.decision import Decision
 
 HELD_REGISTERS = 32
 """The number of registers that unread results may occupy until a wait covers them."""
@@ -51,57 +54,31 @@ def split_events_at(op: Operation) -> tuple[CounterEvent, ...]:
     return _EVENTS[mnemonic, isinstance(op, AtomicOp) and bool(op.results)]
 
 
-def split_steps_of(block: Block) -> CounterSteps:
-    """The operations of ``block`` that matter to the counters, in order."""
-    steps: CounterSteps = []
-    for op in operations(block):
-        kind = type(op)
-        if kind is WaitOp:
-            steps.append(CounterStep(op, (), (), cast(WaitOp, op).counts))
-            continue
-        uses = [
-            value
-            for value in operands_of(op)
-            if type(value) is OpResult and type(value.op) in COUNTED
-        ]
-        events = split_events_at(op) if kind in COUNTED or kind is BarrierOp else ()
-        if uses or events:
-            steps.append(CounterStep(op, uses, events))
-    return steps
-
-
-class SplitDecision(NamedTuple):
-    """The wait at ``op``: before it, or if it is a wait, the counts that remain of ``had``."""
-
-    op: Operation
-    counts: WaitCounts
-    had: WaitCounts | None = None
-
-
 def insert_split_waits(kernel: KernelOp) -> None:
     """Insert and remove waits in one kernel."""
     resolve_async_waits(kernel)
     blocks = reachable_blocks(kernel.body)
-    steps = [split_steps_of(block) for block in blocks]
+    counted = COUNTED | {BarrierOp}
+    steps = [steps_of(block, split_events_at, counted) for block in blocks]
     start = SplitScoreboard(chip_of(kernel).counters)
     entry = boards_at_entry(blocks, steps, decide, start)
     for block, of_block in zip(blocks, steps, strict=True):
         for decision in decide(of_block, entry[block].copy()):
-            _carry_out(decision)
+            decision.carry_out()
 
 
-def decide(steps: CounterSteps, board: SplitScoreboard) -> list[SplitDecision]:
+def decide(steps: CounterSteps, board: SplitScoreboard) -> list[Decision]:
     """The waits of one block, in order; ``board`` is carried to its end."""
-    decisions: list[SplitDecision] = []
+    decisions: list[Decision] = []
     for step in steps:
         if step.counts is not None:
             counts = _still_needed(step.counts, board)
             _wait(board, counts)
-            decisions.append(SplitDecision(step.op, counts, step.counts))
+            decisions.append(Decision(step.op, counts, step.counts))
             continue
         if counts := _need(step, board):
             _wait(board, counts)
-            decisions.append(SplitDecision(step.op, counts))
+            decisions.append(Decision(step.op, counts))
         board.issue(step.events, step.op.results)
     return decisions
 
@@ -155,36 +132,3 @@ def _wait(board: SplitScoreboard, counts: WaitCounts) -> None:
     for name, count in counts.given.items():
         if name in states:
             states[name].wait(count)
-
-
-def _carry_out(decision: SplitDecision) -> None:
-    op, counts, had = decision
-    block, previous = op.parent, op.prev_op
-    assert block is not None
-    if not isinstance(op, WaitOp):
-        if isinstance(previous, WaitOp):
-            _set(previous, previous.counts | counts)
-        else:
-            block.insert_op_before(WaitOp.of(counts), op)
-        return
-    if not counts:
-        Rewriter.erase_op(op)
-    elif isinstance(previous, WaitOp):
-        _set(previous, previous.counts | counts)
-        for name in ("phase", "source"):
-            if name in op.properties:
-                previous.properties.setdefault(name, op.properties[name])
-        Rewriter.erase_op(op)
-    elif counts is not had:
-        _set(op, counts)
-
-
-def _set(wait: WaitOp, counts: WaitCounts) -> None:
-    if wait.counts == counts:
-        return
-    given = counts.given
-    for name in WaitOp.COUNTERS:
-        if name in given:
-            wait.properties[name] = count_attr(given[name])
-        else:
-            wait.properties.pop(name, None)

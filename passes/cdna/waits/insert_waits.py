@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, cast
+from functools import cache
+from typing import TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.counters.scoreboard import ORDERED, Scoreboard, Token
 from fencewright.lowering.sequence import WaitCounts
@@ -18,11 +18,17 @@ from fencewright.mlir_dialects.cdna import (
     KernelOp,
     WaitOp,
     chip_of,
-    count_attr,
     register_of,
 )
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
-from fencewright.passes.cdna.dataflow import CounterStep, CounterSteps, boards_at_entry, steps_of
+from fencewright.passes.cdna.dataflow import (
+    CounterStep,
+    CounterSteps,
+    boards_at_entry,
+    events_at,
+    steps_of,
+)
+from fencewright.passes.cdna.waits.decision import Decision
 from fencewright.passes.cdna.waits.insert_split_waits import insert_split_waits
 
 _RELEASES = PHASES[Phase.RELEASE]
@@ -41,14 +47,6 @@ ENTERING_REGISTERS = 64
 Among them are those of results that no path from here reads; one bound for all of them
 keeps the scoreboards small, and is met by kernels with very much in flight only.
 """
-
-
-class Decision(NamedTuple):
-    """The wait at ``op``: before it, or if it is a wait, the counts that remain."""
-
-    op: Operation
-    vmcnt: int | None
-    lgkmcnt: int | None
 
 
 @dataclass(frozen=True)
@@ -74,11 +72,11 @@ class InsertWaitsPass(ModulePass):
 def insert_waits(kernel: KernelOp) -> None:
     """Insert and remove waits in one kernel."""
     blocks = reachable_blocks(kernel.body)
-    steps = [steps_of(block) for block in blocks]
+    steps = [steps_of(block, events_at) for block in blocks]
     entry = boards_at_entry(blocks, steps, decide, Scoreboard())
     for block, of_block in zip(blocks, steps, strict=True):
         for decision in decide(of_block, entry[block].copy()):
-            _carry_out(decision)
+            decision.carry_out()
 
 
 _INSERT = {False: insert_waits, True: insert_split_waits}
@@ -96,7 +94,7 @@ def decide(steps: CounterSteps, board: Scoreboard) -> list[Decision]:
         vmcnt, lgkmcnt = _need(step, board, held)
         if vmcnt is not None or lgkmcnt is not None:
             held.wait(board, vmcnt, lgkmcnt)
-            decisions.append(Decision(step.op, vmcnt, lgkmcnt))
+            decisions.append(Decision(step.op, _pair(vmcnt, lgkmcnt)))
         if step.events:
             results = step.op.results
             board.issue(step.events, results)
@@ -115,7 +113,10 @@ def _decide_wait(op: Operation, counts: WaitCounts, board: Scoreboard, held: "_H
     if lgkmcnt is not None and board.lgkmcnt.satisfied(lgkmcnt):
         lgkmcnt = None
     held.wait(board, vmcnt, lgkmcnt)
-    return Decision(op, vmcnt, lgkmcnt)
+    return Decision(op, _pair(vmcnt, lgkmcnt))
+
+
+_pair = cache(WaitCounts)
 
 
 def _need(step: CounterStep, board: Scoreboard, held: "_Held") -> "_Need":
@@ -193,35 +194,3 @@ class _Held:
         for token in delivered:
             if token not in board.vmcnt.stamps and token not in board.lgkmcnt.stamps:
                 self.sizes.pop(token, None)
-
-
-def _carry_out(decision: Decision) -> None:
-    op, vmcnt, lgkmcnt = decision
-    block, previous = op.parent, op.prev_op
-    assert block is not None
-    if type(op) is not WaitOp:
-        if type(previous) is WaitOp:
-            _tighten(previous, decision)
-        else:
-            block.insert_op_before(WaitOp.make(vmcnt, lgkmcnt), op)
-        return
-    if vmcnt is None and lgkmcnt is None:
-        Rewriter.erase_op(op)
-    elif type(previous) is WaitOp:
-        _tighten(previous, decision)
-        for name in ("phase", "source"):
-            if name in op.properties:
-                previous.properties.setdefault(name, op.properties[name])
-        Rewriter.erase_op(op)
-    else:
-        for name, count in (("vmcnt", vmcnt), ("lgkmcnt", lgkmcnt)):
-            if count is None:
-                op.properties.pop(name, None)
-
-
-def _tighten(wait: WaitOp, decision: Decision) -> None:
-    counts = wait.counts | WaitCounts(decision.vmcnt, decision.lgkmcnt)
-    if counts.vmcnt is not None:
-        wait.properties["vmcnt"] = count_attr(counts.vmcnt)
-    if counts.lgkmcnt is not None:
-        wait.properties["lgkmcnt"] = count_attr(counts.lgkmcnt)

@@ -11,14 +11,14 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.ir import Block
-from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import ChipRow, Counter
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterEventKind
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.sequence import WaitCounts
-from fencewright.mlir_dialects.cdna import WaitOp, count_attr
+from fencewright.mlir_dialects.cdna import WaitOp
 from fencewright.passes.analysis.control_flow import block_graph
+from fencewright.passes.cdna.waits.decision import set_counts
 from fencewright.passes.cdna.waits.loosen_waits import Duty, WaitLine, WaitLines, lds_matters_at
 
 
@@ -116,7 +116,7 @@ def loosen_split_waits(code: WaitLines, chip: ChipRow) -> None:
         for line in lines:
             ages, counts = after(line, ages)
             if counts is not None and counts != line.duty.counts:
-                _carry_out(cast(WaitOp, line.op), counts)
+                set_counts(cast(WaitOp, line.op), counts)
 
 
 def _loosened(duty: Duty, ages: SplitAges, lds_matters: bool) -> WaitCounts:
@@ -140,15 +140,3 @@ def _is_only_in_lds(name: str, age: CounterAge, duty: Duty, lds_matters: bool) -
     """True where a release need not wait for LDS: LDS alone can tell, which a wave accesses in
     order."""
     return name == Counter.DSCNT and duty.releases and not (age.unordered or lds_matters)
-
-
-def _carry_out(op: WaitOp, counts: WaitCounts) -> None:
-    if not counts:
-        Rewriter.erase_op(op)
-        return
-    given = counts.given
-    for name in op.counts.given:
-        if name in given:
-            op.properties[name] = count_attr(given[name])
-        else:
-            del op.properties[name]

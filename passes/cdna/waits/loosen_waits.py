@@ -10,7 +10,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.counters.scoreboard import LIMITS, CounterEvent, CounterEventKind
@@ -26,7 +25,6 @@ from fencewright.mlir_dialects.cdna import (
     StoreOp,
     WaitOp,
     chip_of,
-    count_attr,
 )
 from fencewright.mlir_dialects.leaf_operation import OfAlike, operations
 from fencewright.passes.analysis.caches import SHARED, counted_on
@@ -37,6 +35,7 @@ from fencewright.passes.analysis.control_flow import (
 )
 from fencewright.passes.cdna.caches.kernel_caches import ACCESS_KIND, is_atomic, meaning_on
 from fencewright.passes.cdna.dataflow import COUNTED, events_at
+from fencewright.passes.cdna.waits.decision import set_counts
 
 _ACQUIRES = PHASES[Phase.WAIT]
 RELEASES = PHASES[Phase.RELEASE]
@@ -279,7 +278,7 @@ def loosen_waits(code: WaitLines, chip: ChipRow) -> None:
         for line in code[block]:
             ages, counts = loosely_after(line, ages, lds_matters)
             if counts is not None and counts != line.duty.counts:
-                _carry_out(cast(WaitOp, line.op), counts)
+                set_counts(cast(WaitOp, line.op), counts)
 
 
 def _loosen_split(code: WaitLines, chip: ChipRow) -> None:
@@ -335,17 +334,6 @@ def _loosened(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) ->
 
 
 _pair = cache(WaitCounts)
-
-
-def _carry_out(wait: WaitOp, counts: WaitCounts) -> None:
-    if not counts:
-        Rewriter.erase_op(wait)
-        return
-    for name, count in (("vmcnt", counts.vmcnt), ("lgkmcnt", counts.lgkmcnt)):
-        if count is None:
-            wait.properties.pop(name, None)
-        else:
-            wait.properties[name] = count_attr(count)
 
 
 def signals_lds(op: Operation) -> bool:
