@@ -89,7 +89,7 @@ class Executed:
     def is_scalar_load(self) -> bool:
         """True of a load by way of the scalar cache."""
         row = row_of_any(self.mnemonic)
-        return row is not None and isinstance(row.meaning, rows.LoadScalar)
+        return row is not None and _is_scalar(row.meaning)
 
     @property
     def _space(self) -> AddressSpace:
@@ -105,11 +105,11 @@ class Executed:
         if self.source:
             return (machine.AsyncCopy(self.location, self.source, self.modifiers),)
         match _meaning(self.mnemonic):
+            case rows.AccessRow(space=AddressSpace.CONSTANT):
+                return (machine.ScalarLoad(self.dst, self.location),)
             case rows.AccessRow() as row:
                 return (self._access(row),)
-            case rows.LoadScalar():
-                return (machine.ScalarLoad(self.dst, self.location),)
-            case rows.Meet():
+            case Kind.BARRIER:
                 found: list[CdnaInstruction] = []
                 machine.BarrierCode(found.append).instruction(self.mnemonic, self.modifiers)
                 return tuple(found)
@@ -297,9 +297,9 @@ class _WaveText:
             types = "(!cdna.vgpr<2>, !cdna.vgpr) -> ()"
             return f"cdna.async {each.mnemonic} {registers}{modifiers} : {types}"
         meaning = _meaning(each.mnemonic)
-        if isinstance(meaning, rows.Meet):
+        if meaning is Kind.BARRIER:
             return f"cdna.barrier {each.mnemonic}{modifiers}"
-        if isinstance(meaning, rows.Maintain):
+        if meaning is Kind.CACHE:
             return f"cdna.cache {each.mnemonic}{modifiers}"
         (address,) = self._addresses(each)
         of = (
@@ -309,7 +309,7 @@ class _WaveText:
             if address.endswith(".lds")
             else "vgpr<2>"
         )
-        result = "sgpr" if isinstance(meaning, rows.LoadScalar) else "vgpr"
+        result = "sgpr" if _is_scalar(meaning) else "vgpr"
         operands, types = [f"%{address}"], [f"!cdna.{of}"]
         operation = (
             meaning.operation if isinstance(meaning, rows.AccessRow) else AccessOperation.LOAD
@@ -769,6 +769,11 @@ def _meaning(mnemonic: str) -> rows.RowMeaning:
     row = row_of_any(mnemonic)
     assert row is not None
     return row.meaning
+
+
+def _is_scalar(meaning: rows.RowMeaning) -> bool:
+    """True of a load by way of the scalar cache."""
+    return isinstance(meaning, rows.AccessRow) and meaning.space is AddressSpace.CONSTANT
 
 
 def _runs(meaning: rows.RowMeaning) -> bool:

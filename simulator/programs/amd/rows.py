@@ -45,9 +45,10 @@ class LogicByTable:
 
 @dataclass(frozen=True, slots=True)
 class AccessRow:
-    """A vector-memory or LDS access: operation, address space, width, kind of an atomic.
+    """An access: operation, address space, width, kind of an atomic.
 
-    ``compares_first``: the value that a compare-exchange compares with comes before the new one.
+    Of constant memory it is a scalar load of ``width`` bits. ``compares_first``: the value that a
+    compare-exchange compares with comes before the new one.
     """
 
     operation: Operation
@@ -71,58 +72,9 @@ class CopyRow:
     is_tile: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LoadScalar:
-    """``d`` = that many words at ``a`` + ``b`` bytes, through the scalar cache."""
-
-    words: int
-
-
-@dataclass(frozen=True, slots=True)
-class Maintain:
-    """A cache instruction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Await:
-    """``s_waitcnt``, or a wait for counters of its own (``s_wait_loadcnt``)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Meet:
-    """``s_barrier``, or a part of one (``s_barrier_signal``)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Jump:
-    """To the label, always or as ``branch`` says."""
-
-    branch: Branch | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The wave ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """An instruction that neither memory nor registers see."""
-
-
-RowMeaning = (
-    Meaning
-    | LogicByTable
-    | AccessRow
-    | CopyRow
-    | LoadScalar
-    | Maintain
-    | Await
-    | Meet
-    | Jump
-    | End
-    | Nothing
-)
+RowMeaning = Meaning | LogicByTable | AccessRow | CopyRow | Branch | Kind
+"""Of what computes nothing and accesses nothing its kind; ``COMPUTE``: neither memory nor registers
+see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +127,9 @@ gfx1250."""
 
 _ALWAYS: Mapping[str, RowMeaning] = MappingProxyType(
     {
-        "s_branch": Jump(), "s_endpgm": End(),
-        **{name: Jump(branch) for name, branch in BRANCHES.items()},
-        **dict.fromkeys(_MAINTENANCE, Maintain()), **dict.fromkeys(_BARRIERS, Meet()),
-        **dict.fromkeys(_IDLE, Nothing()),
+        "s_branch": Kind.JUMP, "s_endpgm": Kind.END, **BRANCHES,
+        **dict.fromkeys(_MAINTENANCE, Kind.CACHE), **dict.fromkeys(_BARRIERS, Kind.BARRIER),
+        **dict.fromkeys(_IDLE, Kind.COMPUTE),
     }
 )  # fmt: skip
 
@@ -198,9 +149,10 @@ def row_of(mnemonic: str, chip: str) -> MnemonicRow | None:
         _ALWAYS.get(mnemonic) or (own and _COPIES.get(mnemonic)) or _of_memory(family, mnemonic)
     )
     if own and mnemonic in _IDLE_GFX1250:
-        meaning = Nothing()
+        meaning = Kind.COMPUTE
     if meaning:
-        lanes = isinstance(meaning, AccessRow) or family.unit is Unit.VALU
+        lanes = family.unit is Unit.VALU
+        lanes |= isinstance(meaning, AccessRow) and meaning.space is not AddressSpace.CONSTANT
         lanes |= isinstance(meaning, CopyRow) and not meaning.is_tile
         return MnemonicRow(mnemonic, meaning, lanes=lanes)
     return _of_registers(family, mnemonic, masks)
@@ -215,14 +167,14 @@ def row_of_any(mnemonic: str) -> MnemonicRow | None:
 
 def _of_memory(family: FamilyRow, mnemonic: str) -> RowMeaning | None:
     if family.kind is Kind.WAIT:
-        return Await()
+        return Kind.WAIT
     name = access_name(mnemonic)
     if name is None or family.kind not in _OPERATIONS:
         return None
     if name.path is Path.SCALAR:
-        is_load = family.kind is Kind.LOAD and family.space is AddressSpace.CONSTANT
-        return LoadScalar(name.bits // 32) if is_load else None
-    if name.path not in _EXECUTED or family.space is None or not _is_plain(name):
+        if family.kind is not Kind.LOAD or family.space is not AddressSpace.CONSTANT:
+            return None
+    elif name.path not in _EXECUTED or family.space is None or not _is_plain(name):
         return None
     operation = Operation.CMPXCHG if name.compares else _OPERATIONS[family.kind]
     return AccessRow(operation, family.space, name.bits, name.rmw, name.compares_first)

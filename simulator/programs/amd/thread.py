@@ -28,6 +28,7 @@ from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.cdna.counters.waits import read_wait
 from fencewright.lowering.cdna.instructions import either_form
 from fencewright.lowering.cdna.kernel import USER_REGISTERS
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import AddressSpace, Operation
 from fencewright.simulator.cdna import instructions as machine
@@ -202,6 +203,7 @@ def _unset(register: str) -> _Unusable:
 
 
 _Known = tuple[AssemblyInstruction, rows.MnemonicRow]
+_ENDS = (Kind.JUMP, Kind.END)
 
 
 def _is_by_lanes(known: _Known) -> bool:
@@ -243,11 +245,11 @@ def _blocks(function: Function) -> list[_Block]:
                 problem = f"the CDNA machine does not execute {half.mnemonic}"
                 raise UnreadableError(function, each.line, problem, each.text)
             match row.meaning, half.operands:
-                case rows.Jump(), (int(count),) if count > 0 and not left:
+                case meanings.Branch() | Kind.JUMP, (int(count),) if count > 0 and not left:
                     # Over words of code: it gets a label behind the instructions that these are.
                     over, left = f"over.{each.line}", count + 1
                     half = replace(half, operands=(over,))
-                case rows.Meet(), _:
+                case Kind.BARRIER, _:
                     pass
                 case _ if left:
                     problem = "only instructions of a barrier, a word each, are stepped over"
@@ -256,7 +258,7 @@ def _blocks(function: Function) -> list[_Block]:
                     pass
             body.append((half, row))
             left -= left > 0
-            if isinstance(row.meaning, rows.Jump | rows.End):
+            if isinstance(row.meaning, meanings.Branch) or row.meaning in _ENDS:
                 close()
             elif over and not left:
                 close()
@@ -399,18 +401,18 @@ class _ThreadReader:
         self.state, self.reached = dict(state), []
         self.issued = {str(counter): [] for counter in self.counters}
         code = self.blocks[number].instructions
-        self.ends = bool(code) and isinstance(code[-1][1].meaning, rows.End)
+        self.ends = bool(code) and code[-1][1].meaning is Kind.END
         for by_lanes, group in groupby(code, key=_is_by_lanes):
             if by_lanes:
                 self._by_lanes(tuple(group))
                 continue
             for instruction, row in group:
                 self.instruction, self.temporaries = instruction, 0
-                if isinstance(row.meaning, rows.End):
+                if row.meaning is Kind.END:
                     self._end(instruction)
                     return
-                if isinstance(row.meaning, rows.Jump):
-                    self._jump(row.meaning, number)
+                if row.meaning is Kind.JUMP or isinstance(row.meaning, meanings.Branch):
+                    self._jump(None if row.meaning is Kind.JUMP else row.meaning, number)
                     return
                 active = self.lane(self.value("exec_lo")) if row.lanes else 1
                 self._perform(row, active)
@@ -571,6 +573,10 @@ class _ThreadReader:
         assert self.instruction is not None
         operands = self.instruction.operands
         match row.meaning:
+            case rows.AccessRow(space=AddressSpace.CONSTANT, width=bits):
+                self._load_scalar(bits // WORD_BITS, operands)
+                self._issue(row.mnemonic)
+                return
             case rows.AccessRow():
                 is_executed = self._access(row.meaning, operands)
                 self._issue(row.mnemonic, is_executed)
@@ -579,22 +585,18 @@ class _ThreadReader:
                 self._copy(row.meaning, operands)
                 self._issue(row.mnemonic)
                 return
-            case rows.LoadScalar(words):
-                self._load_scalar(words, operands)
-                self._issue(row.mnemonic)
-                return
-            case rows.Maintain():
+            case Kind.CACHE:
                 bits = self._cache_bits()
                 self._add(machine.CacheInstruction(row.mnemonic, bits))
                 self._issue_cache(row.mnemonic, bits)
                 return
-            case rows.Await():
+            case Kind.WAIT:
                 self._await(self._counts(row.mnemonic, operands))
                 return
-            case rows.Meet():
+            case Kind.BARRIER:
                 self._meet(row.mnemonic, operands)
                 return
-            case rows.Nothing():
+            case Kind.COMPUTE:
                 return
             case _:
                 pass
@@ -1044,13 +1046,12 @@ class _ThreadReader:
 
     # Branches
 
-    def _jump(self, jump: rows.Jump, number: int) -> None:
+    def _jump(self, branch: meanings.Branch | None, number: int) -> None:
         assert self.instruction is not None
         (target,) = self.instruction.operands
         if not isinstance(target, str) or target not in self.of_label:
             raise self._error("the label is not in the function")
         at = self.of_label[target]
-        branch = jump.branch
         if branch is None:
             self._go(at)
             return
