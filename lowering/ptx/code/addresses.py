@@ -55,11 +55,6 @@ class Place:
     space: AddressSpace | None
 
     @property
-    def may_be_shared(self) -> bool:
-        """True if it may be in shared memory."""
-        return self.space is None or self.space in _SHARED
-
-    @property
     def may_be_global(self) -> bool:
         """True if it may be in global memory."""
         return self.space is None or self.space is AddressSpace.GLOBAL

@@ -24,7 +24,6 @@ from fencewright.lowering.ptx.code.statements import (
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _MODIFIED = re.compile(r"\$\{(\d+)(?::\w+)?\}")
 _OPERAND = re.compile(r"\$(\d+)")
-_GCC = re.compile(r"%(%|\d+|\[\w+\])")
 _LABEL = re.compile(r"([A-Za-z_$%][\w$%{}=]*)\s*:(?!:)\s*")
 _SILENT = SILENT | CONTROL
 _DOLLAR = "\N{SYMBOL FOR SUBSTITUTE}"
@@ -73,16 +72,6 @@ def operand_count(constraints: str) -> int:
 def is_volatile_memory(constraints: str) -> bool:
     """True if the text is declared to access memory that no operand is the address of."""
     return "~{memory}" in constraints.replace(" ", "")
-
-
-def from_gcc(template: str) -> str:
-    """A template of CUDA C (``%0``, ``%%r``) as LLVM's (``$0``, ``%r``)."""
-    dollars = template.replace("$", "$$")
-
-    def place(found: re.Match[str]) -> str:
-        return "%" if found[1] == "%" else f"${found[1]}"
-
-    return _GCC.sub(place, dollars)
 
 
 def pieces_of(text: str) -> Iterator[str]:

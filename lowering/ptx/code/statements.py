@@ -258,8 +258,6 @@ _BRANCHING = (
 
 ACCESSES = frozenset({Kind.LOAD, Kind.STORE, Kind.RMW})
 """The kinds that access memory itself, before the next instruction of the thread."""
-SYNCHRONISING = frozenset({Kind.FENCE, Kind.BARRIER, Kind.SIGNAL})
-"""The kinds of fences, barriers and arrivals, which order without a wait for copies."""
 SILENT = frozenset({Kind.COMPUTE, Kind.LANES, Kind.CACHE})
 """The kinds that no thread of another warp could notice."""
 SILENT_CALLEES = frozenset({"vprintf", "__assertfail", "malloc", "free"})
