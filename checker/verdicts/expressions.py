@@ -41,20 +41,70 @@ _MOST_TERMS = 24
 _VARIABLE = "&"
 """The first character of a parameter's name that stands for the address of a variable."""
 
-_FOLDED: Mapping[str, Callable[[int, int], int]] = {
-    "add": int.__add__,
-    "sub": int.__sub__,
-    "mul": int.__mul__,
-    "and": int.__and__,
-    "or": int.__or__,
-    "xor": int.__xor__,
-    "udiv": lambda a, b: a // b if b else -1,
-    "urem": lambda a, b: a % b if b else a,
-    "umin": min,
-    "umax": max,
-    "eq": lambda a, b: a == b,
-    "ult": lambda a, b: a < b,
+# Operations on numbers. Their meaning is that of bit-vectors in SMT-LIB
+
+
+def ones(bits: int) -> int:
+    """Ones in the lowest bits."""
+    return (1 << bits) - 1
+
+
+def as_signed(number: int, bits: int) -> int:
+    """The low bits of a number as a signed one; of no width the number."""
+    if not bits:
+        return number
+    number &= ones(bits)
+    return number - (1 << bits) if number >> (bits - 1) else number
+
+
+COMPARISONS: Mapping[str, Callable[[int, int, int], bool]] = {
+    "eq": lambda a, b, bits: a == b,
+    "ne": lambda a, b, bits: a != b,
+    "ult": lambda a, b, bits: a < b,
+    "ule": lambda a, b, bits: a <= b,
+    "slt": lambda a, b, bits: as_signed(a, bits) < as_signed(b, bits),
 }
+
+
+def _sdiv(a: int, b: int, bits: int) -> int:
+    one, other = as_signed(a, bits), as_signed(b, bits)
+    if not other:
+        return 1 if one < 0 else -1
+    quotient = abs(one) // abs(other)
+    return quotient if (one < 0) == (other < 0) else -quotient
+
+
+def _srem(a: int, b: int, bits: int) -> int:
+    one, other = as_signed(a, bits), as_signed(b, bits)
+    if not other:
+        return one
+    rest = abs(one) % abs(other)
+    return -rest if one < 0 else rest
+
+
+OPERATIONS: Mapping[str, Callable[[int, int, int], int]] = {
+    "add": lambda a, b, bits: a + b,
+    "sub": lambda a, b, bits: a - b,
+    "mul": lambda a, b, bits: a * b,
+    "and": lambda a, b, bits: a & b,
+    "or": lambda a, b, bits: a | b,
+    "xor": lambda a, b, bits: a ^ b,
+    "shl": lambda a, b, bits: a << b if b < bits else 0,
+    "lshr": lambda a, b, bits: a >> b if b < bits else 0,
+    "ashr": lambda a, b, bits: as_signed(a, bits) >> min(b, bits),
+    "udiv": lambda a, b, bits: a // b if b else -1,
+    "urem": lambda a, b, bits: a % b if b else a,
+    "sdiv": _sdiv,
+    "srem": _srem,
+    "umin": lambda a, b, bits: min(a, b),
+    "umax": lambda a, b, bits: max(a, b),
+    "smin": lambda a, b, bits: a if as_signed(a, bits) < as_signed(b, bits) else b,
+    "smax": lambda a, b, bits: b if as_signed(a, bits) < as_signed(b, bits) else a,
+}
+
+
+# Expressions
+
 _OF_QUOTIENTS = frozenset({"add", "lshr", "trunc"})
 """Operations by which a quotient by a constant may end."""
 _COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "eq", "umin", "umax", "smin", "smax"})
@@ -124,7 +174,7 @@ class Expressions:
         if value.bits == bits or (isinstance(value, Param) and is_variable(value)):
             return value
         if (number := number_of(value)) is not None:
-            return self.constant(_as_signed(number, value.bits) if signed else number, bits)
+            return self.constant(as_signed(number, value.bits) if signed else number, bits)
         if isinstance(value, Apply) and value.operation == "ite":
             condition, *arms = value.arguments
             if all(number_of(each) is not None for each in arms):
@@ -261,18 +311,10 @@ class Expressions:
         if second is None and own[0] is not own[1]:
             return None  # Nothing below is about any others.
         if first is not None and second is not None:
-            width = own[0].bits
-            if operation in _FOLDED:
-                return self.constant(int(_FOLDED[operation](first, second)), bits)
-            if operation in ("slt", "smin", "smax"):
-                a, b = _as_signed(first, width), _as_signed(second, width)
-                by = {"slt": int(a < b), "smin": min(a, b), "smax": max(a, b)}
-                return self.constant(by[operation], bits)
-            if operation == "shl":
-                return self.constant(first << second if second < bits else 0, bits)
-            if operation == "lshr":
-                return self.constant(first >> second if second < bits else 0, bits)
-            return None
+            compute = COMPARISONS.get(operation) or OPERATIONS.get(operation)
+            if compute is None:
+                return None
+            return self.constant(int(compute(first, second, own[0].bits)), bits)
         if second is not None and _NEUTRAL.get(operation) == second:
             return own[0]
         if operation in ("mul", "udiv") and second == 1:
@@ -362,7 +404,7 @@ class Expressions:
 
     def _combined(self, value: Value) -> tuple[int, Mapping[Value, int]]:
         if (number := number_of(value)) is not None:
-            return _as_signed(number, value.bits), {}
+            return as_signed(number, value.bits), {}
         if not isinstance(value, Apply):
             return 0, {self._wide(value): 1}
         sums = [self._linear[part] for part in self._parts(value)]
@@ -610,10 +652,6 @@ def _in_order(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 def _place_in_sum(value: Value) -> tuple[bool, int]:
     return number_of(value) is not None, value.number
-
-
-def _as_signed(number: int, bits: int) -> int:
-    return number - (1 << bits) if bits and number >> (bits - 1) & 1 else number
 
 
 def remainder(e: Expressions, value: Value, size: int) -> Value:

@@ -5,11 +5,11 @@ gives the numbers of a launch and of its threads, and joins truth values.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Generic, TypeVar
 
-from fencewright.checker.verdicts.expressions import WIDE
+from fencewright.checker.verdicts.expressions import COMPARISONS, OPERATIONS, WIDE, as_signed, ones
 from fencewright.checker.verdicts.model import (
     Access,
     AllOf,
@@ -231,7 +231,7 @@ class KnownNumbers(Interpretation[int | None, bool | None]):
             return
         left, right, whole = overlap.left.size, overlap.right.size, overlap.left.place.root.size
         if left is not None and right is not None:
-            yield -left < signed(a - b, WIDE) < right
+            yield -left < as_signed(a - b, WIDE) < right
         yield whole is None or (a < whole and b < whole)
 
     def known(self, truth: bool) -> bool:
@@ -257,67 +257,11 @@ class KnownNumbers(Interpretation[int | None, bool | None]):
         return None if truth is None else not truth
 
 
-# Operations on numbers. Their meaning is that of bit-vectors in SMT-LIB
+# Operations on numbers
 
 
 class Unsupported(Exception):
     """An operation of which no more is known than its arguments."""
-
-
-def _mask(bits: int) -> int:
-    return (1 << bits) - 1
-
-
-def signed(number: int, bits: int) -> int:
-    """The low bits of a number as a signed one."""
-    number &= _mask(bits)
-    return number - (1 << bits) if number >> (bits - 1) else number
-
-
-COMPARISONS: Mapping[str, Callable[[int, int, int], bool]] = {
-    "eq": lambda a, b, bits: a == b,
-    "ne": lambda a, b, bits: a != b,
-    "ult": lambda a, b, bits: a < b,
-    "ule": lambda a, b, bits: a <= b,
-    "slt": lambda a, b, bits: signed(a, bits) < signed(b, bits),
-}
-
-
-def _sdiv(a: int, b: int, bits: int) -> int:
-    one, other = signed(a, bits), signed(b, bits)
-    if not other:
-        return 1 if one < 0 else -1
-    quotient = abs(one) // abs(other)
-    return quotient if (one < 0) == (other < 0) else -quotient
-
-
-def _srem(a: int, b: int, bits: int) -> int:
-    one, other = signed(a, bits), signed(b, bits)
-    if not other:
-        return one
-    rest = abs(one) % abs(other)
-    return -rest if one < 0 else rest
-
-
-OPERATIONS: Mapping[str, Callable[[int, int, int], int]] = {
-    "add": lambda a, b, bits: a + b,
-    "sub": lambda a, b, bits: a - b,
-    "mul": lambda a, b, bits: a * b,
-    "and": lambda a, b, bits: a & b,
-    "or": lambda a, b, bits: a | b,
-    "xor": lambda a, b, bits: a ^ b,
-    "shl": lambda a, b, bits: a << b if b < bits else 0,
-    "lshr": lambda a, b, bits: a >> b if b < bits else 0,
-    "ashr": lambda a, b, bits: signed(a, bits) >> min(b, bits),
-    "udiv": lambda a, b, bits: a // b if b else -1,
-    "urem": lambda a, b, bits: a % b if b else a,
-    "sdiv": _sdiv,
-    "srem": _srem,
-    "umin": lambda a, b, bits: min(a, b),
-    "umax": lambda a, b, bits: max(a, b),
-    "smin": lambda a, b, bits: a if signed(a, bits) < signed(b, bits) else b,
-    "smax": lambda a, b, bits: b if signed(a, bits) < signed(b, bits) else a,
-}
 
 
 def by_thread(value: Value, count: int) -> list[int] | None:
@@ -333,7 +277,7 @@ def by_thread(value: Value, count: int) -> list[int] | None:
                 except Unsupported:
                     return None
             elif isinstance(each, Const) and isinstance(each.constant, int):
-                numbers[each] = each.constant & _mask(each.bits or 32)
+                numbers[each] = each.constant & ones(each.bits or 32)
             elif isinstance(each, Thread) and each.name == "%tid.x":
                 numbers[each] = thread
             else:
@@ -349,9 +293,9 @@ def applied(value: Apply, values: Mapping[Value, int]) -> int:
     if operation == "zext":
         return parts[0]
     if operation == "sext":
-        return signed(parts[0], arguments[0].bits or 32) & _mask(bits)
+        return as_signed(parts[0], arguments[0].bits or 32) & ones(bits)
     if operation == "trunc":
-        return parts[0] & _mask(bits)
+        return parts[0] & ones(bits)
     if operation == "ite":
         return parts[1] if parts[0] == 1 else parts[2]
     if operation == "not" and bits == 1:
@@ -363,5 +307,5 @@ def applied(value: Apply, values: Mapping[Value, int]) -> int:
         raise Unsupported
     total = parts[0]
     for part in parts[1:]:
-        total = done(total, part, bits) & _mask(bits)
+        total = done(total, part, bits) & ones(bits)
     return total

@@ -9,13 +9,12 @@ solution, wherever it comes from. Limits are counts.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from fencewright.checker.verdicts.expressions import WIDE, is_variable
+from fencewright.checker.verdicts.expressions import WIDE, as_signed, is_variable
 from fencewright.checker.verdicts.interpretation import (
     RANK,
     KnownNumbers,
     Unsupported,
     applied,
-    signed,
 )
 from fencewright.checker.verdicts.model import (
     AllOf,
@@ -151,7 +150,7 @@ class _Solution:
                 inner = _narrow(value)
                 if isinstance(inner, Apply) or (name := _name(inner, thread)) is None:
                     continue
-                steps, rest = divmod(signed((aim or 0) - (begin or 0), WIDE), times)
+                steps, rest = divmod(as_signed((aim or 0) - (begin or 0), WIDE), times)
                 number = self.numbers.get(name, 0) + steps
                 is_iteration = isinstance(inner, Iteration)
                 most = MOST_ITERATIONS if is_iteration else 1 << (inner.bits or 32)

@@ -8,8 +8,8 @@ import pytest
 from test_verdicts import BARRIER, FREE, RACE, verdict_of
 
 from fencewright.checker.verdicts.enumeration import Enumeration, Sizes, Tries
+from fencewright.checker.verdicts.expressions import OPERATIONS as OPERATION_ROWS
 from fencewright.checker.verdicts.expressions import Expressions
-from fencewright.checker.verdicts.interpretation import OPERATIONS as OPERATION_ROWS
 from fencewright.checker.verdicts.interpretation import applied
 from fencewright.checker.verdicts.model import (
     Access,
