@@ -161,6 +161,15 @@ class Expressions:
         operation = "udiv" if is_small(number) else operation
         return self.resized(self.apply(operation, (number, by), number.bits), value.bits)
 
+    def compared(self, relation: str, a: Value, b: Value, *, signed: bool) -> Value:
+        """The truth value of a relation, as ``lt``, of two numbers of one width."""
+        if relation in ("eq", "ne"):
+            holds = self.apply("eq", (a, b), 1)
+        else:
+            pair = (b, a) if relation in ("gt", "le") else (a, b)
+            holds = self.apply("slt" if signed else "ult", pair, 1)
+        return self.negated(holds) if relation in ("ne", "le", "ge") else holds
+
     def negated(self, value: Value) -> Value:
         """The negation of a truth value."""
         if isinstance(value, Apply) and value.operation == "not":

@@ -106,6 +106,12 @@ def _of_order(first: str, second: str) -> _Function:
     return lambda words, a: step(words, second, step(words, first, a[0], a[1]), a[2])
 
 
+def _shifted_sum(words: Words, a: Sequence[Value]) -> Value:
+    """Three bits of the amount count. Source: MI300 ISA 12.10, V_LSHL_ADD_U64."""
+    amount = words.apply("and", a[1], words.expressions.constant(7, _WORD))
+    return _add(words, _shift(words, "shl", a[0], amount), a[2])
+
+
 _OF_NUMBERS: tuple[tuple[str, _Function], ...] = (
     ("add_nc", lambda w, a: _add(w, a[0], a[1])),
     ("sub_nc", lambda w, a: _subtracted(w, a[0], a[1])),
@@ -123,7 +129,7 @@ _ROWS: Mapping[str, tuple[tuple[int, ...], int, _Function]] = MappingProxyType(
         "v_or3_b32": ((32, 32, 32), 32, _of_order("or", "or")),
         "v_add3_u32": ((32, 32, 32), 32, _of_order("add", "add")),
         "v_xad_u32": ((32, 32, 32), 32, _of_order("xor", "add")),
-        "v_lshl_add_u64": ((64, 32, 64), 64, _of_order("shl", "add")),
+        "v_lshl_add_u64": ((64, 32, 64), 64, _shifted_sum),
         "v_mad_u64_u32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=False)),
         "v_mad_i64_i32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=True)),
         "v_mad_co_u64_u32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=False)),
@@ -281,12 +287,5 @@ def _logic(words: Words, logic: amd.Logic, a: Value, b: Value) -> Value:
 
 def compared(words: Words, compare: amd.Compare, a: Value, b: Value) -> Value:
     """The truth value of a comparison."""
-    e = words.expressions
     one, other = (b, a) if compare.swap else (a, b)
-    if compare.kind in (_K.EQ, _K.NE):
-        equal = e.apply("eq", (one, other), 1)
-        return equal if compare.kind is _K.EQ else e.negated(equal)
-    order = "slt" if compare.signed else "ult"
-    if compare.kind is _K.LT:
-        return e.apply(order, (one, other), 1)
-    return e.negated(e.apply(order, (other, one), 1))
+    return words.expressions.compared(compare.kind, one, other, signed=compare.signed)

@@ -123,74 +123,59 @@ def _selp(e: Expressions, s: Statement, a: _Arguments, bits: int) -> Value | Non
 def _bfe(e: Expressions, s: Statement, a: _Arguments, bits: int) -> Value | None:
     start, length = number_of(a[1]), number_of(a[2])
     width = s.opcode.width
-    if start is None or length is None or _is_signed(s) or length >= width:
+    if start is None or length is None or _is_signed(s):
+        return None
+    # Source: PTX ISA, bfe: both are of the low 8 bits.
+    start, length = start & 0xFF, length & 0xFF
+    if length >= width:
         return None
     shifted = e.apply("lshr", (e.resized(a[0], width), e.constant(start, width)), width)
     return e.apply("and", (shifted, e.constant((1 << length) - 1, width)), width)
 
 
+_LOP3: Mapping[int, tuple[int, tuple[tuple[str, int], ...]]] = {
+    0xC0: (0, (("and", 1),)),
+    0xFC: (0, (("or", 1),)),
+    0x3C: (0, (("xor", 1),)),
+    0x80: (0, (("and", 1), ("and", 2))),
+    0xFE: (0, (("or", 1), ("or", 2))),
+    0x96: (0, (("xor", 1), ("xor", 2))),
+    0xEA: (0, (("and", 1), ("or", 2))),
+    0x6C: (0, (("and", 2), ("xor", 1))),
+    0xF8: (1, (("and", 2), ("or", 0))),
+    0x78: (1, (("and", 2), ("xor", 0))),
+}
+"""Tables of three inputs as operations one after another: the first input, and the others."""
+
+
 def _lop3(e: Expressions, s: Statement, a: _Arguments, bits: int) -> Value | None:
-    """A table of three inputs as a disjunction of its rows' conjunctions, if few."""
     if len(a) != 4 or (table := number_of(a[3])) is None or s.opcode.boolean:
         return None
+    if (row := _LOP3.get(table)) is None:
+        return None
     width = s.opcode.width
-    x, y, z = (e.resized(each, width) for each in a[:3])
-    simple = {0xC0: ("and", x, y), 0xFC: ("or", x, y), 0x3C: ("xor", x, y)}
-    if table in simple:
-        operation, left, right = simple[table]
-        return e.apply(operation, (left, right), width)
-    three = {0x80: "and", 0xFE: "or", 0x96: "xor"}.get(table)
-    if three is not None:
-        return e.apply(three, (e.apply(three, (x, y), width), z), width)
-    mixed = {0xEA: ("and", "or"), 0xF8: ("and", "or"), 0x6C: ("and", "xor"), 0x78: ("and", "xor")}
-    if table in (0xEA, 0x6C):
-        # 0xEA: (x & y) | z.  0x6C: (x & z) ^ y.
-        inner, outer = mixed[table]
-        if table == 0xEA:
-            return e.apply(outer, (e.apply(inner, (x, y), width), z), width)
-        return e.apply(outer, (e.apply(inner, (x, z), width), y), width)
-    if table in (0xF8, 0x78):
-        # (y & z) combined with x.
-        inner, outer = mixed[table]
-        return e.apply(outer, (e.apply(inner, (y, z), width), x), width)
-    return None
+    inputs = [e.resized(each, width) for each in a[:3]]
+    first, steps = row
+    value = inputs[first]
+    for operation, other in steps:
+        value = e.apply(operation, (value, inputs[other]), width)
+    return value
 
 
-_COMPARED: Mapping[str, tuple[str, bool, bool]] = {
-    # The comparison, whether its arguments change places, whether it is negated.
-    "eq": ("eq", False, False),
-    "ne": ("eq", False, True),
-    "lt": ("lt", False, False),
-    "lo": ("lt", False, False),
-    "gt": ("lt", True, False),
-    "hi": ("lt", True, False),
-    "le": ("lt", True, True),
-    "ls": ("lt", True, True),
-    "ge": ("lt", False, True),
-    "hs": ("lt", False, True),
-}
+_UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+_RELATIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", *_UNSIGNED})
 
 
 def compared(e: Expressions, statement: Statement, arguments: _Arguments) -> Value:
     """The truth value of a ``setp`` or ``set``, without the predicate that it is combined with."""
     opcode = statement.opcode
-    row = _COMPARED.get(opcode.comparison)
-    if row is None or opcode.is_float or len(arguments) < 2:
-        name = f"{opcode.head}.{opcode.comparison}.{opcode.type}"
+    relation = opcode.comparison
+    if relation not in _RELATIONS or opcode.is_float or len(arguments) < 2:
+        name = f"{opcode.head}.{relation}.{opcode.type}"
         return e.table.apply(name, tuple(arguments[:2]), 1)
-    operation, swaps, negates = row
-    width = opcode.width or 32
-    if operation == "lt":
-        unsigned = opcode.type.startswith(("u", "b")) or opcode.comparison in (
-            "lo",
-            "ls",
-            "hi",
-            "hs",
-        )
-        operation = "ult" if unsigned else "slt"
-    own = [e.resized(each, width) for each in arguments[:2]]
-    value = e.apply(operation, own[::-1] if swaps else own, 1)
-    return e.negated(value) if negates else value
+    a, b = (e.resized(each, opcode.width or 32) for each in arguments[:2])
+    signed = not opcode.type.startswith(("u", "b")) and relation not in _UNSIGNED
+    return e.compared(_UNSIGNED.get(relation, relation), a, b, signed=signed)
 
 
 def _setp(e: Expressions, s: Statement, a: _Arguments, bits: int) -> Value | None:
@@ -212,7 +197,6 @@ _OPERATIONS: Mapping[str, _Made] = {
     "rem": _by_sign("urem", "srem"),
     "mul": _mul,
     "mad": _mad,
-    "mul24": _mul,
     "shl": _shift("shl", "shl"),
     "shr": _shift("lshr", "ashr"),
     "mov": _copy,
