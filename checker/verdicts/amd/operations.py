@@ -1,11 +1,12 @@
 """Values of AMD instructions that compute integers, by their meanings and by rows of their own.
 
 What both executors of the project know of an instruction is ``simulator.semantics.amd``; here are
-the sums, shifts and products of addresses besides. Source: MI300 ISA 12.1 to 12.4, 12.7 to 12.10.
+the sums, shifts and products of addresses besides, of the sources that ``amd_rows`` has. Source:
+MI300 ISA 12.1 to 12.4, 12.7 to 12.10.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 
 from fencewright.checker.verdicts.amd.words import Words
@@ -13,6 +14,7 @@ from fencewright.checker.verdicts.expressions import number_of
 from fencewright.lowering.code.value import Value
 from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.semantics import amd
+from fencewright.simulator.semantics.amd_rows import ROWS
 
 _K = ArithmeticKind
 _WORD = 32
@@ -34,6 +36,11 @@ def _shift(words: Words, kind: str, value: Value, by: Value) -> Value:
     return e.apply(kind, (value, e.resized(amount, bits)), bits)
 
 
+def _shifted(words: Words, a: Sequence[Value], *, kind: str, place: int) -> Value:
+    """A shift; ``place``: of the value among the sources."""
+    return _shift(words, kind, a[place], a[1 - place])
+
+
 def _add(words: Words, a: Value, b: Value) -> Value:
     return words.apply("add", a, b)
 
@@ -50,6 +57,12 @@ def _narrow(words: Words, value: Value, *, signed: bool) -> Value:
     if not signed:
         return words.apply("and", value, e.constant((1 << 24) - 1, _WORD))
     return e.resized(e.table.apply("trunc", (value,), 24), _WORD, signed=True)
+
+
+def _narrow_sum(words: Words, a: Sequence[Value], *, signed: bool) -> Value:
+    """The product of the low 24 bits of the first two, and what is added to it."""
+    product = _mul(words, *(_narrow(words, each, signed=signed) for each in a[:2]))
+    return _add(words, product, a[2]) if len(a) > 2 else product
 
 
 def _wide_sum(words: Words, a: Sequence[Value], *, signed: bool) -> Value:
@@ -76,25 +89,30 @@ def _reversed(words: Words, value: Value) -> Value:
     return e.constant(int(f"{number & (1 << value.bits) - 1:0{value.bits}b}"[::-1], 2), value.bits)
 
 
-def _of_field(*, signed: bool) -> _Function:
-    def computed(words: Words, a: Sequence[Value]) -> Value:
-        first, width = number_of(a[1]), number_of(a[2])
-        if first is None or width is None:
-            return words.expressions.table.apply(f"field {signed}", tuple(a), _WORD)
-        return _field(words, a[0], first & 31, width & 31, signed=signed)
-
-    return computed
+def _vector_field(words: Words, a: Sequence[Value], *, signed: bool) -> Value:
+    first, width = number_of(a[1]), number_of(a[2])
+    if first is None or width is None:
+        return words.expressions.table.apply(f"field {signed}", tuple(a), _WORD)
+    return _field(words, a[0], first & 31, width & 31, signed=signed)
 
 
-def _of_scalar_field(*, signed: bool) -> _Function:
-    def computed(words: Words, a: Sequence[Value]) -> Value:
-        place = number_of(a[1])
-        if place is None:
-            return words.expressions.table.apply(f"scalar field {signed}", tuple(a), a[0].bits)
-        first, width = place & a[0].bits - 1, place >> 16 & 127
-        return _field(words, a[0], first, width, signed=signed)
+def _scalar_field(words: Words, a: Sequence[Value], *, signed: bool) -> Value:
+    place = number_of(a[1])
+    if place is None:
+        return words.expressions.table.apply(f"scalar field {signed}", tuple(a), a[0].bits)
+    first, width = place & a[0].bits - 1, place >> 16 & 127
+    return _field(words, a[0], first, width, signed=signed)
 
-    return computed
+
+def _extended(words: Words, a: Sequence[Value]) -> Value:
+    """The low 16 bits with their sign."""
+    e = words.expressions
+    return e.resized(e.resized(a[0], 16), _WORD, signed=True)
+
+
+def _extreme(words: Words, a: Sequence[Value], *, kind: str, signed: bool) -> Value:
+    name = f"{'s' if signed else 'u'}{kind}"
+    return words.expressions.apply(name, tuple(a), a[0].bits)
 
 
 def _of_order(first: str, second: str) -> _Function:
@@ -112,126 +130,71 @@ def _shifted_sum(words: Words, a: Sequence[Value]) -> Value:
     return _add(words, _shift(words, "shl", a[0], amount), a[2])
 
 
-_OF_NUMBERS: tuple[tuple[str, _Function], ...] = (
-    ("add_nc", lambda w, a: _add(w, a[0], a[1])),
-    ("sub_nc", lambda w, a: _subtracted(w, a[0], a[1])),
-    ("mul", lambda w, a: _mul(w, a[0], a[1])),
-)
-"""Sums, differences and products of 64 bits. Source: LLVM SOPInstructions.td, VOP2Instructions.td:
-gfx12 and gfx1250."""
+_OF_NUMBERS: Mapping[str, _Function] = {
+    "add_nc": lambda w, a: _add(w, a[0], a[1]),
+    "sub_nc": lambda w, a: _subtracted(w, a[0], a[1]),
+    "mul": lambda w, a: _mul(w, a[0], a[1]),
+}
+"""Sums, differences and products of 64 bits."""
 
-_ROWS: Mapping[str, tuple[tuple[int, ...], int, _Function]] = MappingProxyType(
+_ROWS: Mapping[str, _Function] = MappingProxyType(
     {
-        "v_lshl_add_u32": ((32, 32, 32), 32, _of_order("shl", "add")),
-        "v_add_lshl_u32": ((32, 32, 32), 32, _of_order("add", "shl")),
-        "v_lshl_or_b32": ((32, 32, 32), 32, _of_order("shl", "or")),
-        "v_and_or_b32": ((32, 32, 32), 32, _of_order("and", "or")),
-        "v_or3_b32": ((32, 32, 32), 32, _of_order("or", "or")),
-        "v_add3_u32": ((32, 32, 32), 32, _of_order("add", "add")),
-        "v_xad_u32": ((32, 32, 32), 32, _of_order("xor", "add")),
-        "v_lshl_add_u64": ((64, 32, 64), 64, _shifted_sum),
-        "v_mad_u64_u32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=False)),
-        "v_mad_i64_i32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=True)),
-        "v_mad_co_u64_u32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=False)),
-        "v_mad_co_i64_i32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=True)),
-        "v_mad_u32": ((32, 32, 32), 32, lambda w, a: _add(w, _mul(w, a[0], a[1]), a[2])),
-        "v_mul_u32_u24": (
-            (32, 32),
-            32,
-            lambda w, a: _mul(w, *(_narrow(w, x, signed=False) for x in a)),
-        ),
-        "v_mul_i32_i24": (
-            (32, 32),
-            32,
-            lambda w, a: _mul(w, *(_narrow(w, x, signed=True) for x in a)),
-        ),
-        "v_mad_u32_u24": (
-            (32, 32, 32),
-            32,
-            lambda w, a: _add(w, _mul(w, *(_narrow(w, x, signed=False) for x in a[:2])), a[2]),
-        ),
-        "v_bfe_u32": ((32, 32, 32), 32, _of_field(signed=False)),
-        "v_bfe_i32": ((32, 32, 32), 32, _of_field(signed=True)),
-        "v_add_u16": ((32, 32), 32, lambda w, a: w.expressions.table.apply("add16", tuple(a), 32)),
-        "v_bfrev_b32": ((32,), 32, lambda w, a: _reversed(w, a[0])),
-        "v_not_b32": (
-            (32,),
-            32,
-            lambda w, a: w.apply("xor", a[0], w.expressions.constant(-1, 32)),
-        ),
-        "s_movk_i32": (
-            (32,),
-            32,
-            lambda w, a: w.expressions.resized(w.expressions.resized(a[0], 16), 32, signed=True),
-        ),
-        "s_sext_i32_i16": (
-            (32,),
-            32,
-            lambda w, a: w.expressions.resized(w.expressions.resized(a[0], 16), 32, signed=True),
-        ),
+        "v_lshl_add_u32": _of_order("shl", "add"), "v_add_lshl_u32": _of_order("add", "shl"),
+        "v_lshl_or_b32": _of_order("shl", "or"), "v_and_or_b32": _of_order("and", "or"),
+        "v_or3_b32": _of_order("or", "or"), "v_add3_u32": _of_order("add", "add"),
+        "v_xad_u32": _of_order("xor", "add"), "v_lshl_add_u64": _shifted_sum,
+        "v_mad_u32": lambda w, a: _add(w, _mul(w, a[0], a[1]), a[2]),
+        "v_mul_u32_u24": partial(_narrow_sum, signed=False),
+        "v_mul_i32_i24": partial(_narrow_sum, signed=True),
+        "v_mad_u32_u24": partial(_narrow_sum, signed=False),
+        "v_bfe_i32": partial(_vector_field, signed=True),
+        "v_add_u16": lambda w, a: w.expressions.table.apply("add16", tuple(a), 32),
+        "v_bfrev_b32": lambda w, a: _reversed(w, a[0]),
+        "v_not_b32": lambda w, a: w.apply("xor", a[0], w.expressions.constant(-1, 32)),
+        "s_movk_i32": _extended, "s_sext_i32_i16": _extended,
         **{
-            f"s_{name}{bits}": (
-                (bits, 32),
-                bits,
-                lambda w, a, kind=kind: _shift(w, kind, a[0], a[1]),
+            f"v_mad_{carry}{types}": partial(_wide_sum, signed=types[0] == "i")
+            for carry in ("", "co_")
+            for types in ("u64_u32", "i64_i32")
+        },
+        **{
+            f"{prefix}{kind}{reverse}_{'i' if kind == 'ashr' else 'b'}{bits}": partial(
+                _shifted, kind="shl" if kind == "lshl" else kind, place=place
             )
             for bits in (32, 64)
-            for name, kind in (("lshl_b", "shl"), ("lshr_b", "lshr"), ("ashr_i", "ashr"))
+            for kind in ("lshl", "lshr", "ashr")
+            for prefix, reverse, place in (("s_", "", 0), ("v_", "rev", 1))
         },
         **{
-            f"v_{name}{bits}": (
-                (32, bits),
-                bits,
-                lambda w, a, kind=kind: _shift(w, kind, a[1], a[0]),
-            )
+            f"s_bfe_{letter}{bits}": partial(_scalar_field, signed=letter == "i")
             for bits in (32, 64)
-            for name, kind in (
-                ("lshlrev_b", "shl"), ("lshrrev_b", "lshr"), ("ashrrev_i", "ashr"),
-            )
+            for letter in "iu"
         },
         **{
-            f"s_bfe_{'i' if signed else 'u'}{bits}": (
-                (bits, 32),
-                bits,
-                _of_scalar_field(signed=signed),
-            )
-            for bits in (32, 64)
-            for signed in (False, True)
+            f"s_{kind}_{letter}32": partial(_extreme, kind=kind, signed=letter == "i")
+            for kind in ("min", "max")
+            for letter in "iu"
         },
         **{
-            f"s_{name}_{type}32": (
-                (32, 32),
-                32,
-                lambda w, a, name=name, type=type: w.expressions.apply(
-                    f"{'s' if type == 'i' else 'u'}{name}", tuple(a), 32
-                ),
-            )
-            for name in ("min", "max")
-            for type in "iu"
-        },
-        **{
-            f"{unit}_{name}_u64": ((64, 64), 64, function)
+            f"{unit}_{name}_u64": function
             for unit in "sv"
-            for name, function in _OF_NUMBERS
+            for name, function in _OF_NUMBERS.items()
         },
         **{
-            f"s_lshl{by}_add_u32": (
-                (32, 32),
-                32,
-                lambda w, a, by=by: _add(w, w.shifted(a[0], by), a[1]),
-            )
+            f"s_lshl{by}_add_u32": lambda w, a, by=by: _add(w, w.shifted(a[0], by), a[1])
             for by in range(1, 5)
         },
     }
 )  # fmt: skip
-"""The bits of the sources and of the result, and the function, by mnemonic without encoding."""
+"""Functions of the sources that the executors' rows have, by mnemonic without encoding."""
 
 
 @cache
 def sources_of(name: str) -> tuple[int, ...] | None:
     """The bits of the sources of an instruction whose one result ``computed`` gives; else None."""
     if name in _ROWS:
-        return _ROWS[name][0]
+        # Half a word is in a register too.
+        return tuple(max(bits, _WORD) for bits in ROWS[name].sources)
     row = amd.MEANINGS.get(name)
     if row is None or len(row.results) != 1 or amd.MASK in (*row.sources, *row.results):
         return None
@@ -244,7 +207,7 @@ def sources_of(name: str) -> tuple[int, ...] | None:
 def computed(words: Words, name: str, sources: Sequence[Value]) -> Value:
     """The result of an instruction that ``sources_of`` knows."""
     if name in _ROWS:
-        return _ROWS[name][2](words, sources)
+        return _ROWS[name](words, sources)
     meaning = amd.MEANINGS[name].meaning
     match meaning:
         case amd.Copy():
@@ -257,10 +220,9 @@ def computed(words: Words, name: str, sources: Sequence[Value]) -> Value:
         case amd.Product():
             return _mul(words, sources[0], sources[1])
         case amd.Extreme(kind, signed):
-            name = f"{'s' if signed else 'u'}{kind}"
-            return words.expressions.apply(name, tuple(sources), sources[0].bits)
+            return _extreme(words, sources, kind=kind, signed=signed)
         case amd.TakeBits(packed):
-            return (_of_scalar_field if packed else _of_field)(signed=False)(words, sources)
+            return (_scalar_field if packed else _vector_field)(words, sources, signed=False)
         case amd.ShiftRight():
             return _shift(words, "lshr", sources[0], sources[1])
         case _:
