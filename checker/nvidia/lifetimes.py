@@ -150,8 +150,7 @@ def _is_known(leaf: Value) -> bool:
 
 
 def _postdominators(graph: Graph[int]) -> list[int]:
-    """By block, those that every way to an end goes through, itself among them; all if no way
-    does."""
+    """By block, those on every way to an end, itself among them; all if there is no way."""
     every = (1 << len(graph.nodes)) - 1
     ends = {block: 0 for block in graph.nodes if not graph.successors[block]}
     after = solve(graph.backward, ends, lambda block, mask: mask | 1 << block, int.__and__)
