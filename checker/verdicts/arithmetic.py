@@ -390,33 +390,31 @@ def _part(access: Access, form: LinearForm, size: int | None) -> Access:
     return replace(access, size=size, place=replace(access.place, offset=form))
 
 
-def alike_threads(kernel: Kernel, access: Access) -> Relation | None:
-    """The threads (WARP, CTA) that write equal values by a plain write, in no loop, of a value that
-    they have reduced together to shared memory; None if they may differ.
+def alike_threads(kernel: Kernel, access: Access) -> int:
+    """The bits of a thread's number in its CTA on which the value of a plain write to shared memory
+    does not depend, in no loop: threads that differ in these alone have reduced it together.
 
-    Its places are the same or apart: multiples of its size.
+    0: not known. Its places are the same or apart: multiples of its size.
     """
     form, size = access.place.offset, access.size
     values = access.parts or (() if access.value is None else (access.value,))
     if access.reads or form is None or size is None or not values:
-        return None
+        return 0
     if access.place.root.region is not Region.SHARED:
-        return None
+        return 0
     if kernel.loops_of(access.instruction):
-        return None
+        return 0
     if any((times << trailing_zeros(part)) % size for part, times in form.terms):
-        return None
+        return 0
     if all(is_alike(value, is_one_cta=True) for value in values):
-        return None
-    alike = _EVERY
+        return 0
+    alike = EVERY_BIT
     for value in values:
         alike &= _alike_bits(kernel, value)
-    if alike == _EVERY:
-        return Relation.CTA
-    return Relation.WARP if alike & kernel.lanes - 1 == kernel.lanes - 1 else None
+    return alike
 
 
-_EVERY = _MOST_THREADS - 1
+EVERY_BIT = _MOST_THREADS - 1
 """The bits of a thread's number in its CTA; the low ones are those of its lane."""
 
 
@@ -428,7 +426,7 @@ def _alike_bits(kernel: Kernel, value: Value) -> int:
     one value: barriers alone order the kernel's conflicts, and none is between two threads' loads.
     """
     if isinstance(value, Const | Param):
-        return _EVERY
+        return EVERY_BIT
     if (exchange := kernel.exchanges.get(value)) is not None:
         return _alike_bits(kernel, exchange[0])
     if isinstance(value, Apply):
@@ -471,7 +469,7 @@ def _of_arguments(kernel: Kernel, value: Apply) -> int:
 
 
 def _common(kernel: Kernel, values: Iterable[Value]) -> int:
-    own = _EVERY
+    own = EVERY_BIT
     for each in values:
         own &= _alike_bits(kernel, each)
     return own
@@ -484,7 +482,7 @@ def _tried_bits(kernel: Kernel, value: Value) -> int:
     results = by_thread(value, _MOST_THREADS)
     if results is None:
         return 0
-    bits = (1 << n for n in range(_EVERY.bit_length()))
+    bits = (1 << n for n in range(EVERY_BIT.bit_length()))
     return sum(
         bit for bit in bits if all(results[n] == results[n ^ bit] for n in range(_MOST_THREADS))
     )

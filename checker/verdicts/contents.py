@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from fencewright.checker.verdicts.expressions import Expressions, is_data, leaves, number_of
+from fencewright.checker.verdicts.expressions import (
+    Expressions,
+    is_data,
+    leaves,
+    number_of,
+    parts_of,
+)
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
@@ -27,7 +33,8 @@ from fencewright.checker.verdicts.model import (
     Root,
 )
 from fencewright.checker.verdicts.order.guards import never_before
-from fencewright.lowering.code.value import Value
+from fencewright.checker.verdicts.solver import INTERPRETED
+from fencewright.lowering.code.value import Apply, Value
 
 _CHOSEN = (Region.PARAMETER, Region.POINTER, Region.SHARED)
 """The objects whose contents before the kernel nothing in its file says."""
@@ -85,7 +92,12 @@ def terms_of(access: Access) -> list[Value]:
 
 def data_in(values: Iterable[Value]) -> Iterator[Value]:
     """The values that memory or an unknown instruction decides, among the parts of some."""
-    return filter(is_data, leaves(values))
+    return (each for each in parts_of(values) if is_data(each) or is_unknown(each))
+
+
+def is_unknown(value: Value) -> bool:
+    """True of an instruction of which no more is known than that alike operands give one result."""
+    return isinstance(value, Apply) and value.operation not in INTERPRETED
 
 
 def chosen(kernel: Kernel, contents: Contents, pair: tuple[Access, Access]) -> Iterator[Constraint]:

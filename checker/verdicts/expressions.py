@@ -634,16 +634,19 @@ def trailing_zeros(value: Value) -> int:
 
 def leaves(values: Iterable[Value]) -> set[Value]:
     """The values without parts that some values are computed from."""
-    seen, found = set[Value](), set[Value]()
+    return {value for value in parts_of(values) if not isinstance(value, Apply)}
+
+
+def parts_of(values: Iterable[Value]) -> set[Value]:
+    """Values with all that they are computed from."""
+    seen = set[Value]()
     work = [*values]
     while work:
         value = work.pop()
-        if not isinstance(value, Apply):
-            found.add(value)
-        elif value not in seen:
+        if value not in seen:
             seen.add(value)
-            work += value.arguments
-    return found
+            work += value.arguments if isinstance(value, Apply) else ()
+    return seen
 
 
 def is_data(value: Value) -> bool:

@@ -15,6 +15,7 @@ from operator import attrgetter
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.arithmetic import (
+    EVERY_BIT,
     alike_threads,
     are_apart,
     are_rows_apart,
@@ -29,10 +30,11 @@ from fencewright.checker.verdicts.contents import (
     chosen,
     contents_of,
     data_in,
+    is_unknown,
     terms_of,
     tickets,
 )
-from fencewright.checker.verdicts.expressions import is_data, leaves
+from fencewright.checker.verdicts.expressions import Expressions, is_data, leaves
 from fencewright.checker.verdicts.interpretation import RANK
 from fencewright.checker.verdicts.intervals import candidates, full_barriers, shared
 from fencewright.checker.verdicts.iterations import executed, has_one_exit
@@ -413,16 +415,24 @@ class _Judge:
                 continue
             if self._is_apart(first, second, relation):
                 continue
-            alike = alike_threads(self.kernel, first) if first is second else None
-            if alike is not None and relation in (Relation.WARP, alike):
+            alike = alike_threads(self.kernel, first) if first is second else 0
+            is_of_warp = alike & self.kernel.lanes - 1 == self.kernel.lanes - 1
+            if alike == EVERY_BIT or (is_of_warp and relation is Relation.WARP):
                 self.assumptions.add(Assumption.EQUAL_VALUES)
                 self._assume_dimensions()
             elif _write_equal_values(first, second, relation):
                 self._judge_equal(first, second, relation)
             elif not self._judge_relation(
-                first, second, relation, is_strong=is_strong, splits_warps=alike is not None
+                first, second, relation, is_strong=is_strong, alike=alike
             ):
                 return
+
+    def _differ_beside(self, bits: int) -> Constraint:
+        """Two threads' numbers differ in a bit that is none of some."""
+        e = Expressions(self.kernel.table)
+        others = EVERY_BIT & ~bits
+        own = e.apply("and", (e.table.thread("%tid.x", 32), e.constant(others, 32)), 32)
+        return Not(Compare("eq", own, 0, own, 1))
 
     def _judge_equal(self, first: Access, second: Access, relation: Relation) -> None:
         """Judge writes of one value: those that are not known to race leave it, whoever is last."""
@@ -550,12 +560,12 @@ class _Judge:
         relation: Relation,
         *,
         is_strong: bool = False,
-        splits_warps: bool = False,
+        alike: int = 0,
     ) -> bool:
         """Judge a pair in one relation; false where no other relation has to be looked at.
 
-        ``is_strong``: it is no conflict but for an order that is broken. ``splits_warps``: threads
-        of one warp write one value.
+        ``is_strong``: it is no conflict but for an order that is broken. ``alike``: threads whose
+        numbers differ in these bits alone write one value.
         """
         known = _obstacle_of(first, second)
         if known is not None and self._is_one_more(first, second):
@@ -577,13 +587,16 @@ class _Judge:
             iterations = [loop.iteration for loop in self.kernel.loops_of(first.instruction)]
             again = AnyOf(tuple(Not(Compare("eq", i, 0, i, 1)) for i in iterations))
             constraints = (*constraints, again)
-        is_of_warps = splits_warps and relation is Relation.CTA
+        is_of_warps = alike & self.kernel.lanes - 1 == self.kernel.lanes - 1
+        is_of_warps &= relation is Relation.CTA
         solver = self._solver(relation, splits_warps=is_of_warps)
+        if alike:
+            constraints = (*constraints, self._differ_beside(alike))
         pair = ThreadPair(relation, constraints, solver)
         if self._is_between(first, second, pair):
             if self._is_ordered(first, second, self._order(first, second, pair)):
                 return True
-        key = (_shape(first), _shape(second), relation, is_again or is_of_warps)
+        key = (_shape(first), _shape(second), relation, is_again, alike)
         answer = self.answers.get(key)
         if answer is None:
             answer = self.answers[key] = solver.satisfiable(constraints)
@@ -592,7 +605,7 @@ class _Judge:
             self.assumptions.add(Assumption.ROWS)
         if relation is Relation.GRID:
             self._assume_sizes(Assumption.GRID_SIZE, self.launch.grid)
-        if is_of_warps:
+        if alike:
             self.assumptions.add(Assumption.EQUAL_VALUES)
         if answer is Answer.UNSATISFIABLE:
             self.rules.add("solver")
@@ -792,6 +805,10 @@ class _Judge:
                     _between("an address depends on data", first, second, order),
                     self._line_of(leaf, access),
                 )
+        if relation in (Relation.WARP, Relation.CTA):
+            if (branch := self._undecided(first, second)) is not None:
+                reason = "another lane may decide a branch between them"
+                return Obstacle(_between(reason, first, second, order), branch)
         if order.strength is Strength.BROKEN:
             return None
         if order.strength is Strength.UNKNOWN:
@@ -814,6 +831,15 @@ class _Judge:
             return Obstacle(_between("a flag may order them", first, second, order), handshake.line)
         return None
 
+    def _undecided(self, first: Access, second: Access) -> int | None:
+        """The line of a branch of unknown condition on a way from one access to the other."""
+        reach = self.kernel.may_reach
+        for branch in self.kernel.undecided:
+            for earlier, later in ((first, second), (second, first)):
+                if reach(earlier.instruction, branch) and reach(branch, later.instruction):
+                    return self.kernel.line_of(branch)
+        return None
+
     def _may_wait(self, first: Access, second: Access) -> bool:
         """True where one access is done when an mbarrier says so, and the other is on a path from a
         wait for one."""
@@ -833,7 +859,7 @@ class _Judge:
             value = work.pop()
             if self._data_in((value,)) is None:
                 continue
-            if not isinstance(value, Apply):
+            if not isinstance(value, Apply) or is_unknown(value):
                 return (), value
             if value.operation != "ite" or self._data_in(value.arguments[:1]) is not None:
                 work += value.arguments
@@ -1269,7 +1295,8 @@ def _is_without_cta(value: Value) -> bool:
 
 
 def _asked(kernel: Kernel) -> set[int]:
-    """The instructions on whose results conditions, addresses and stored values depend."""
+    """The instructions on whose results conditions, addresses and stored values depend, also by way
+    of instructions that are not followed."""
     values: list[Value] = []
     for literals in (*kernel.edge_literals.values(), *kernel.guards.values()):
         values += [literal.value for literal in literals]
@@ -1277,7 +1304,17 @@ def _asked(kernel: Kernel) -> set[int]:
         values += [] if access.value is None else [access.value]
         if access.place.offset is not None:
             values += [value for value, _ in access.place.offset.terms]
-    return {leaf.instruction for leaf in leaves(values) if isinstance(leaf, Result)}
+    found = set[Value]()
+    while values:
+        fresh = leaves(values) - found
+        found |= fresh
+        values = [
+            each
+            for leaf in fresh
+            for known in (kernel.origins, kernel.recurrences)
+            for each in known.get(leaf, ())
+        ]
+    return {leaf.instruction for leaf in found if isinstance(leaf, Result)}
 
 
 def _missing(relation: Relation) -> str:

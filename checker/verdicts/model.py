@@ -655,7 +655,9 @@ class Kernel:
     unjudgeable before any conflict is looked for. ``block_conditions``: those of dominating
     branches; ``guards``: an instruction's own; ``edge_literals``: those of a branch's edge, all of
     which hold on it. ``recurrences``: of a loop's register of which no formula is known, the loop's
-    iteration, and the register's value at entry and at the end of each iteration.
+    iteration, and the register's value at entry and at the end of each iteration. ``origins``: of
+    a result of which no formula is known, the values that it is computed from. ``undecided``:
+    branches that another lane may decide, so that a path through one may be none.
     ``assumes``: whatever is proved rests on these. ``specials``: the names of indices and sizes
     that the text reads, ``%tid.x``, ``%nctaid.y``. ``ends``: what the end of a thread does to a
     copy's source in shared memory, as accesses that are none of the thread's. ``lanes`` of a warp;
@@ -691,6 +693,10 @@ class Kernel:
     recurrences: Mapping[Value, tuple[Value, ...]] = field(
         default_factory=dict[Value, tuple[Value, ...]]
     )
+    origins: Mapping[Value, tuple[Value, ...]] = field(
+        default_factory=dict[Value, tuple[Value, ...]]
+    )
+    undecided: tuple[int, ...] = ()
     assumes: frozenset[Assumption] = frozenset()
     required: tuple[int, int, int] | None = None
     specials: frozenset[str] = frozenset()

@@ -173,7 +173,7 @@ class RegisterValues(ABC):
         entering = [
             each
             for each in self.graph.predecessors[block]
-            if not dominates(self.spans, block, each)
+            if each in self.spans and not dominates(self.spans, block, each)
         ]
         value = self.edge_literals.get((above, block))
         if value is not None and entering == [above] and len(own) < _MOST_CONDITIONS:

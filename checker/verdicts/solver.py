@@ -795,3 +795,5 @@ _OPERATIONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "smin": lambda z3, a, b: z3.If(a < b, a, b),
     "smax": lambda z3, a, b: z3.If(a < b, b, a),
 }
+INTERPRETED = frozenset({*_COMPARISONS, *_OPERATIONS, "zext", "sext", "trunc", "ite", "not"})
+"""Operations that the solver knows; of another one it knows that it is a function."""

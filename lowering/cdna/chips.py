@@ -186,6 +186,7 @@ class ChipRow:
     added to a scalar address have a sign.
     ``checks_offsets``: an access of a buffer without a stride is done if its offset is below the
     buffer's size. ``selects_checks``: so it is where the buffer's resource selects that.
+    ``wide_buffers``: it is, and the resource has a base of 57 bits and a size of 45.
     ``first_lines`` are those that every kernel begins with.
     ``lowered``: code is made for it; else it is only read and executed. ``caches``: how it calls
     what the tables call L1 and L2. ``orders_requests``: what a wave asks of a CU's cache,
@@ -216,6 +217,7 @@ class ChipRow:
     signed_offsets: bool = False
     checks_offsets: bool = False
     selects_checks: bool = False
+    wide_buffers: bool = False
     first_lines: tuple[str, ...] = ()
     generic: bool = False
     boards: tuple[str, ...] = ()
@@ -383,6 +385,8 @@ GFX1250 = ChipRow(
     # LLVM 24 SITargetLowering, lowerWorkGroupId; GCNSubtarget, hasSignedGVSOffset.
     ready_workgroup_ids=True, cluster_slot="hwreg(HW_REG_IB_STS2, 6, 4)",
     signed_offsets=True, orders_requests=False,
+    # LLVM 22 GCNSubtarget, has45BitNumRecordsBufferResource; Triton 3.9 masks lanes by the size.
+    wide_buffers=True,
     # As LLVM 22 and 24 have every kernel begin; no public manual says what the bit is.
     first_lines=("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1",),
 )  # fmt: skip

@@ -117,6 +117,8 @@ class _Filler:
                 for edge, value in registers.edge_literals.items()
                 if (own := tuple(self.expressions.literals(value, True, edge[0])))
             },
+            origins=registers.origins,
+            undecided=tuple(registers.numbers[block][-1] for block in sorted(registers.undecided)),
             required=None,
             specials=self._specials(accesses),
             obstacles=tuple(sorted(self._obstacles(steps), key=lambda each: each.line)),

@@ -83,10 +83,58 @@ def _field(words: Words, value: Value, first: int, width: int, *, signed: bool =
 
 
 def _reversed(words: Words, value: Value) -> Value:
-    e, number = words.expressions, number_of(value)
-    if number is None:
-        return e.table.apply("reversed bits", (value,), value.bits)
-    return e.constant(int(f"{number & (1 << value.bits) - 1:0{value.bits}b}"[::-1], 2), value.bits)
+    total = words.expressions.constant(0, _WORD)
+    for place in range(_WORD):
+        if words.may(value) >> place & 1:
+            bit = _field(words, value, place, 1, signed=False)
+            total = words.apply("or", total, words.shifted(bit, _WORD - 1 - place))
+    return total
+
+
+def _upper_product(words: Words, a: Sequence[Value], *, signed: bool) -> Value:
+    """The high half of a product of words, of which ``Words.pair`` knows the low one."""
+    e = words.expressions
+    return words.high(_mul(words, *(e.resized(each, 64, signed=signed) for each in a)))
+
+
+def by_table(words: Words, table: int, sources: Sequence[Value]) -> Value:
+    """Bitwise logic: the bit of ``table`` whose number the bits of the sources are, the first on
+    top."""
+    every = (1 << (1 << len(sources))) - 1
+    if table & every in (0, every):
+        return words.expressions.constant(-(table & 1), _WORD)
+    places = range(len(sources))
+    sides = [_sides(table, len(sources), place) for place in places]
+    rests = [(*sources[:place], *sources[place + 1 :]) for place in places]
+    ones = (1 << (1 << len(sources) - 1)) - 1
+    for (off, on), rest in zip(sides, rests, strict=True):
+        if off == on:
+            return by_table(words, on, rest)
+    flipped = words.expressions.constant(-1, _WORD)
+    for (off, on), rest, own in zip(sides, rests, sources, strict=True):
+        if off == on ^ ones:
+            return words.apply("xor", own, by_table(words, off, rest))
+        inverted = words.apply("xor", own, flipped)
+        for kind, one, side, other in (
+            ("and", own, off, on), ("and", inverted, on, off),
+            ("or", inverted, off, on), ("or", own, on, off),
+        ):  # fmt: skip
+            if side == (0 if kind == "and" else ones):
+                return words.apply(kind, one, by_table(words, other, rest))
+    (off, on), rest, own = sides[0], rests[0], sources[0]
+    yes = words.apply("and", own, by_table(words, on, rest))
+    no = words.apply("and", words.apply("xor", own, flipped), by_table(words, off, rest))
+    return words.apply("or", yes, no)
+
+
+def _sides(table: int, count: int, place: int) -> tuple[int, int]:
+    """The tables where one source is 0, and where it is 1."""
+    bit = 1 << count - 1 - place
+    rows = [row for row in range(1 << count) if not row & bit]
+    off, on = (
+        sum((table >> (row | own) & 1) << n for n, row in enumerate(rows)) for own in (0, bit)
+    )
+    return off, on
 
 
 def _vector_field(words: Words, a: Sequence[Value], *, signed: bool) -> Value:
@@ -142,6 +190,7 @@ _ROWS: Mapping[str, _Function] = MappingProxyType(
         "v_lshl_add_u32": _of_order("shl", "add"), "v_add_lshl_u32": _of_order("add", "shl"),
         "v_lshl_or_b32": _of_order("shl", "or"), "v_and_or_b32": _of_order("and", "or"),
         "v_or3_b32": _of_order("or", "or"), "v_add3_u32": _of_order("add", "add"),
+        "v_xor3_b32": _of_order("xor", "xor"),
         "v_xad_u32": _of_order("xor", "add"), "v_lshl_add_u64": _shifted_sum,
         "v_mad_u32": lambda w, a: _add(w, _mul(w, a[0], a[1]), a[2]),
         "v_mul_u32_u24": partial(_narrow_sum, signed=False),
@@ -152,6 +201,11 @@ _ROWS: Mapping[str, _Function] = MappingProxyType(
         "v_bfrev_b32": lambda w, a: _reversed(w, a[0]),
         "v_not_b32": lambda w, a: w.apply("xor", a[0], w.expressions.constant(-1, 32)),
         "s_movk_i32": _extended, "s_sext_i32_i16": _extended,
+        **{
+            f"{unit}_mul_hi_{letter}32": partial(_upper_product, signed=letter == "i")
+            for unit in "sv"
+            for letter in "iu"
+        },
         **{
             f"v_mad_{carry}{types}": partial(_wide_sum, signed=types[0] == "i")
             for carry in ("", "co_")
@@ -250,4 +304,8 @@ def _logic(words: Words, logic: amd.Logic, a: Value, b: Value) -> Value:
 def compared(words: Words, compare: amd.Compare, a: Value, b: Value) -> Value:
     """The truth value of a comparison."""
     one, other = (b, a) if compare.swap else (a, b)
+    tested = [own for own, zero in ((a, b), (b, a)) if number_of(zero) == 0]
+    if tested and compare.kind in (_K.EQ, _K.NE):
+        is_zero = words.is_zero(tested[0])
+        return is_zero if compare.kind is _K.EQ else words.expressions.negated(is_zero)
     return words.expressions.compared(compare.kind, one, other, signed=compare.signed)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fencewright.checker.verdicts.amd.booleans import Booleans
-from fencewright.checker.verdicts.amd.operations import compared, computed, sources_of
+from fencewright.checker.verdicts.amd.operations import by_table, compared, computed, sources_of
 from fencewright.checker.verdicts.amd.words import Words
 from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import Literal, Loop
@@ -72,11 +72,19 @@ class LaneRegisters(RegisterValues):
 
     ``steps``: the instructions by their numbers, in the order of the text. ``executed``: those that
     access memory. ``conditions``: of every block. ``wide``: the branches that a thread may see
-    taken for another lane. ``reads_cluster_slot``: the values hold in launches without clusters.
-    ``infeasible``: edges that no thread takes, which the values are worked out without.
+    taken for another lane. ``undecided``: those of which no condition is known.
+    ``reads_cluster_slot``: the values hold in launches without clusters. ``infeasible``: edges that
+    no thread takes, which the values are worked out without. ``origins``: of a result of which no
+    formula is known, the values of the instruction's sources.
     """
 
-    def __init__(self, flow: Flow, infeasible: frozenset[tuple[int, int]] = frozenset()):
+    def __init__(
+        self,
+        flow: Flow,
+        infeasible: frozenset[tuple[int, int]] = frozenset(),
+        *,
+        has_one_dimension: bool = True,
+    ):
         self.flow = flow
         self.function = flow.function
         self.chip = flow.chip
@@ -94,9 +102,11 @@ class LaneRegisters(RegisterValues):
         self._named_pairs: set[tuple[int, str]] = set()
         self.executed: dict[int, Executed] = {}
         self.wide: set[int] = set()
+        self.undecided: set[int] = set()
         self.reads_cluster_slot = False
         self._carries: dict[Value, tuple[str, Value, Value]] = {}
         self._addresses: dict[Value, Value | None] = {}
+        self.origins: dict[Value, tuple[Value, ...]] = {}
         self._block = 0
         self._exec: Value | None = None
         written = {
@@ -109,7 +119,7 @@ class LaneRegisters(RegisterValues):
         super().__init__(graph, written, block_of)
         self.booleans = Booleans(self.expressions)
         self.words = Words(self.expressions, self.threads)
-        self.has_one_dimension = self._dimensions() == 1
+        self.has_one_dimension = has_one_dimension
         self._entry = dict(self._entered())
         self._arguments = {each.offset: each for each in self.function.arguments}
         self._solved_walks()
@@ -119,10 +129,24 @@ class LaneRegisters(RegisterValues):
         """The values of a function without the edges that no thread takes, as ``s_cbranch_execz``
         with the thread's own bit set."""
         registers = cls(flow)
+        is_flat = registers._dimensions() == 1 or not registers._reads_further_dimensions()
+        if not is_flat:
+            registers = cls(flow, has_one_dimension=False)
         infeasible = frozenset(
             edge for edge, value in registers.edge_literals.items() if number_of(value) == 0
         )
-        return cls(flow, infeasible) if infeasible else registers
+        return cls(flow, infeasible, has_one_dimension=is_flat) if infeasible else registers
+
+    def _reads_further_dimensions(self) -> bool:
+        """True of a kernel that does anything with a thread's second or third index."""
+        values = [*self.edge_literals.values()]
+        for each in self.executed.values():
+            known = (each.address, each.active, each.m0, *each.operands)
+            values += [value for value in known if value is not None]
+        return any(
+            isinstance(leaf, Thread) and leaf.name in ("%tid.y", "%tid.z")
+            for leaf in leaves(values)
+        )
 
     # The begin of a kernel
 
@@ -395,7 +419,7 @@ class LaneRegisters(RegisterValues):
         self._starts: dict[tuple[int, str], Value] = {}
         self._some: dict[int, Value] = {}
         self._news = False
-        self.wide = set()
+        self.wide, self.undecided = set(), set()
         super()._walk()
 
     def _solve(self) -> bool:
@@ -552,10 +576,7 @@ class LaneRegisters(RegisterValues):
         e, place = self.expressions, _resource(operands)
         if place is None or "idxen" in modifiers or "addr64" in modifiers:
             return None
-        words = [self._word(name) for name in _names(operands[place])[:2]]
-        if words[0] is None or words[1] is None:
-            return None
-        base = self._without_stride(words[0], words[1])
+        base = self._base_of(_names(operands[place]))
         if base is None:
             return None
         further = self._value(operands[place + 1], _WORD) if place + 1 < len(operands) else None
@@ -590,7 +611,15 @@ class LaneRegisters(RegisterValues):
         8.1.5, OOB_SELECT."""
         if operands[place + 1 :][:1] not in ((0,), ("null",)):
             return None
-        high, size, flags = (self._word(name) for name in _names(operands[place])[1:])
+        low, high, size, flags = (self._word(name) for name in _names(operands[place]))
+        if self.chip.wide_buffers:
+            wide = None if low is None or high is None else self._wide_base(low, high)
+            upper = None if size is None or number_of(flags or size) != 0 else number_of(size)
+            if wide is None or upper is None:
+                return None
+            return (
+                wide[1] >> _WIDE_BASE | (upper & (1 << _WORD) - 1) << 64 - _WIDE_BASE
+            ) - constant
         select = None if flags is None else number_of(flags)
         is_raw = select is not None and select >> _OFFSET_CHECK & _OF_BYTES == _OF_BYTES
         if not (self.chip.checks_offsets or (self.chip.selects_checks and is_raw)):
@@ -620,6 +649,32 @@ class LaneRegisters(RegisterValues):
         below = (value, self.expressions.constant(limit, value.bits))
         return self.expressions.apply("ult", below, 1), value
 
+    def _base_of(self, names: Sequence[str]) -> Value | None:
+        """The address that a resource begins with; None of forms that are not followed."""
+        low, high = (self._word(name) for name in names[:2])
+        if low is None or high is None:
+            return None
+        if not self.chip.wide_buffers:
+            return self._without_stride(low, high)
+        wide = self._wide_base(low, high)
+        return None if wide is None else wide[0]
+
+    def _wide_base(self, low: Value, high: Value) -> tuple[Value, int] | None:
+        """The base of a resource, 57 bits, and the number above it: the low bits of its size.
+
+        Source: LLVM SITargetLowering, lowerPointerAsRsrcIntrin.
+        """
+        for joined, below in ((self._pair(low, high), None), (high, low)):
+            if not isinstance(joined, Apply) or joined.operation not in ("add", "or"):
+                continue
+            own, number = joined.arguments[0], number_of(joined.arguments[-1])
+            if number is None:
+                continue
+            base, upper = (own, number) if below is None else (self._pair(below, own), number << 32)
+            if not upper & (1 << _WIDE_BASE) - 1:
+                return base, upper & (1 << 64) - 1
+        return None
+
     def _without_stride(self, low: Value, high: Value) -> Value | None:
         """The base of a resource: 48 bits, under its stride and flags."""
         if isinstance(high, Apply) and high.operation in ("add", "or") and len(high.arguments) == 2:
@@ -640,9 +695,14 @@ class LaneRegisters(RegisterValues):
 
     def _compute(self, number: int, step: Step) -> None:
         results = self._results(step)
+        unknown = [name for name in step.effects.defines if results.get(name) is None]
+        if unknown:
+            sources = [self._lookup(self._block, name) for name in step.effects.uses]
+            results = {**results, **{name: self._result(number, name) for name in unknown}}
+            origins = tuple(dict.fromkeys(each for each in sources if each is not None))
+            self.origins |= dict.fromkeys((results[name] for name in unknown), origins)
         for name in step.effects.defines:
-            value = results.get(name)
-            self._define(name, self._result(number, name) if value is None else value)
+            self._define(name, results[name])
 
     def _results(self, step: Step) -> Mapping[str, Value]:
         instruction = step.instruction
@@ -654,6 +714,8 @@ class LaneRegisters(RegisterValues):
         operands = instruction.operands
         modified = any(isinstance(each, ModifiedRegisters) for each in operands)
         odd = [each for each in instruction.modifiers if each not in ("", "glc")]
+        if name in ("v_bitop2_b32", "v_bitop3_b32") and len(odd) == 1 and not modified:
+            return self._by_table(odd[0], operands)
         if modified or encoding in ("dpp", "sdwa") or odd:
             return {}
         row, is_scalar = amd.MEANINGS.get(name), step.effects.unit is Unit.SALU
@@ -683,6 +745,8 @@ class LaneRegisters(RegisterValues):
         if name == "s_getreg_b32" and operands[1] == self.chip.cluster_slot:
             self.reads_cluster_slot = True
             return self._split(operands[0], self.expressions.constant(0, _WORD))
+        if (tested := _TESTED_BITS.get(name)) is not None:
+            return self._bit_tested(tested, operands)
         bits = sources_of(name)
         if bits is None:
             if name == "s_getpc_b64":
@@ -701,6 +765,25 @@ class LaneRegisters(RegisterValues):
             is_zero = e.apply("eq", (value, e.constant(0, value.bits)), 1)
             results[_SCC] = e.negated(is_zero)
         return results
+
+    def _bit_tested(self, is_set: bool, operands: Sequence[Operand]) -> Mapping[str, Value]:
+        """SCC as a test of one bit leaves it."""
+        word, place = self._value(operands[0], _WORD), self._value(operands[1], _WORD)
+        number = None if place is None else number_of(place)
+        if word is None or number is None:
+            return {}
+        bit = self.expressions.constant(1 << (number & _WORD - 1), _WORD)
+        is_zero = self.words.is_zero(self.words.apply("and", word, bit))
+        return {_SCC: self.expressions.negated(is_zero) if is_set else is_zero}
+
+    def _by_table(self, word: str, operands: Sequence[Operand]) -> Mapping[str, Value]:
+        """Logic by a truth table of three sources, of which the third may be left out: 0."""
+        sources = [self._value(each, _WORD) for each in (*operands[1:], 0)[:3]]
+        known = [each for each in sources if each is not None]
+        table = word.removeprefix("bitop3:")
+        if len(known) < len(sources) or table == word:
+            return {}
+        return self._split(operands[0], by_table(self.words, int(table, 0), known))
 
     def _split(self, target: Operand, value: Value) -> dict[str, Value]:
         names = _names(target)
@@ -780,7 +863,14 @@ class LaneRegisters(RegisterValues):
         return inverted(join(*own), logic.invert)
 
     def _any(self, mask: Value) -> Value:
-        """True if any lane has its bit of a mask, in which only the thread's own bit is known."""
+        """True if any lane has its bit of a mask, in which only the thread's own bit is known.
+
+        No lane has a bit of 0, and the thread is one if it has its own wherever it is here.
+        """
+        if mask is self.booleans.false:
+            return mask
+        if self.booleans.restricted(mask, self.conditions[self._block]) is self.booleans.true:
+            return self.booleans.true
         return self.table.apply("any", (mask,), 1)
 
     def _selected(
@@ -801,9 +891,10 @@ class LaneRegisters(RegisterValues):
             if values[0] is None or values[1] is None:
                 return {}
             return self._split(operands[0], self.expressions.chosen(flag, values[0], values[1]))
-        if len(operands) != 4:
+        if len(operands) not in (3, 4):
             return {}
-        mask = self._mask(operands[3])
+        # A half of two instructions names no mask: it is VCC.
+        mask = self._mask(operands[3]) if len(operands) == 4 else self._mask_of(("vcc_lo",))
         values = [self._value(each, _WORD) for each in operands[1:3]]
         if mask is None or values[0] is None or values[1] is None:
             return {}
@@ -848,6 +939,10 @@ class LaneRegisters(RegisterValues):
             return self.booleans.false
         if numbers == {(1 << _WORD) - 1}:
             return self.booleans.true
+        if isinstance(low, Apply) and low.operation == "ite" and high in (low, None):
+            condition, yes, no = low.arguments
+            own = self._as_mask(yes, None), self._as_mask(no, None)
+            return self.expressions.chosen(condition, *own)
         if isinstance(low, Opaque) and low in self.block_of_phi:
             register = low.name.rpartition(" ")[2]
             self._take_for_mask(self.block_of_phi[low], register)
@@ -1105,6 +1200,7 @@ class LaneRegisters(RegisterValues):
 
     def _unknown_branch(self, block: int, taken: int, other: int, mask: Value | None) -> None:
         some = self.table.opaque(f"another lane of the wave at block {block}", 1, varies=True)
+        self.undecided.add(block)
         self.edge_literals[block, taken] = some
         none = self.expressions.negated(some)
         if mask is not None:
@@ -1124,6 +1220,9 @@ def _scalar_meaning(step: Step) -> amd.Meaning | None:
 
 _REMEMBERED = 1 << 16
 """The names of registers of which the kind is remembered."""
+_TESTED_BITS = {"s_bitcmp0_b32": False, "s_bitcmp1_b32": True}
+_WIDE_BASE = 57
+"""The bits of a wide resource's base."""
 _OFFSET_CHECK, _OF_BYTES = 28, 3
 """The place of OOB_SELECT in a resource's last word, and its value for bytes."""
 

@@ -124,6 +124,43 @@ class Words:
             return every if most > every else ((1 << most.bit_length()) - 1) >> zeros << zeros
         return every
 
+    def is_zero(self, value: Value) -> Value:
+        """The truth value of a value being 0; of fields of the thread's index, of them together.
+
+        Compilers elect a thread by its lane and its wave, ``lane | wave == 0``.
+        """
+        e, fields = self.expressions, dict[Value, int]()
+        if not self._collects(value, fields) or len(fields) != 1:
+            return e.apply("eq", (value, e.constant(0, value.bits)), 1)
+        ((thread, mask),) = fields.items()
+        return e.apply("eq", (self._masked(thread, mask), e.constant(0, thread.bits)), 1)
+
+    def _collects(self, value: Value, fields: dict[Value, int]) -> bool:
+        """Collect the bits of threads' indices that are all 0 exactly where a value is; false if
+        that is not known."""
+        if isinstance(value, Thread):
+            fields[value] = fields.get(value, 0) | self.may(value)
+            return True
+        if not isinstance(value, Apply):
+            return False
+        own, operation = value.arguments, value.operation
+        number = number_of(own[1]) if len(own) == 2 else None
+        if operation == "and" and number is not None and isinstance(own[0], Thread):
+            fields[own[0]] = fields.get(own[0], 0) | number & self.may(own[0])
+            return True
+        if operation == "or" or (operation == "add" and not self.may(own[0]) & self.may(own[1])):
+            return all(self._collects(part, fields) for part in own)
+        if operation == "shl" and number is not None:
+            return self.may(own[0]) << number < 1 << value.bits and self._collects(own[0], fields)
+        if operation == "lshr" and number is not None:
+            inner = dict[Value, int]()
+            if not _is_field(own[0]) or not self._collects(own[0], inner):
+                return False
+            for thread, mask in inner.items():
+                fields[thread] = fields.get(thread, 0) | mask >> number << number
+            return True
+        return False
+
     # Operations
 
     def apply(self, operation: str, a: Value, b: Value) -> Value:
@@ -198,3 +235,10 @@ class Words:
         for part in parts[1:]:
             total = self.expressions.apply("add", (total, part), total.bits)
         return total
+
+
+def _is_field(value: Value) -> bool:
+    """True of a thread's index, whole or masked: its bits are where they are in the index."""
+    if isinstance(value, Apply) and value.operation == "and":
+        value = value.arguments[0]
+    return isinstance(value, Thread)

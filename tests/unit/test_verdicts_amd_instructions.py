@@ -1,0 +1,179 @@
+"""Verdicts that rest on the meaning of single AMD instructions, with a wrong twin each."""
+
+import operator
+
+import pytest
+from test_verdicts_amd import kernel_text
+
+from fencewright.checker.check_amd import check
+from fencewright.checker.findings.finding import VerdictKind
+from fencewright.checker.verdicts.amd.kernel import kernel_of
+from fencewright.checker.verdicts.amd.operations import by_table, computed
+from fencewright.checker.verdicts.amd.words import Words
+from fencewright.checker.verdicts.expressions import Expressions
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Assumption, Verdict
+from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.value import Apply, Const, Value, ValueTable
+
+_WORD = (1 << 32) - 1
+_FUNCTIONS = {
+    "and": operator.and_, "or": operator.or_, "xor": operator.xor, "add": operator.add,
+    "shl": operator.lshift, "sub": operator.sub, "lshr": operator.rshift, "eq": operator.eq,
+}  # fmt: skip
+
+
+def _judged(body: str, chip: str = "gfx942") -> Verdict:
+    assembly = read_assembly(kernel_text(body, chip), "k.s")
+    checked = check(assembly, assembly.functions["k"])
+    return judge(kernel_of(checked.lifted, checked.entries))
+
+
+def _number(value: Value, known: dict[Value, int]) -> int:
+    if isinstance(value, Const):
+        assert isinstance(value.constant, int)
+        return value.constant & _WORD
+    if not isinstance(value, Apply):
+        return known[value]
+    own = [_number(each, known) for each in value.arguments]
+    return int(_FUNCTIONS[value.operation](*own)) & _WORD
+
+
+def _words() -> Words:
+    return Words(Expressions(ValueTable(64)), 256)
+
+
+@pytest.mark.parametrize("table", range(256))
+def test_a_truth_table_is_the_logic_it_is_of(table: int):
+    words = _words()
+    sources = [words.expressions.table.opaque(name, 32, varies=True) for name in "abc"]
+    value = by_table(words, table, sources)
+    for row in range(8):
+        bits = {own: _WORD * (row >> 2 - n & 1) for n, own in enumerate(sources)}
+        assert _number(value, bits) == _WORD * (table >> row & 1)
+
+
+def test_reversed_bits_of_an_index():
+    words = _words()
+    thread = words.expressions.table.thread("%tid.x", 32)
+    value = computed(words, "v_bfrev_b32", [thread])
+    for index in (0, 1, 5, 0x80, 0xFF):
+        assert _number(value, {thread: index}) == int(f"{index:032b}"[::-1], 2)
+
+
+def test_a_thread_elected_by_its_lane_and_wave_is_the_first():
+    words = _words()
+    e = words.expressions
+    thread = e.table.thread("%tid.x", 32)
+    lane = words.apply("and", thread, e.constant(63, 32))
+    wave = words.shifted_down(words.apply("and", thread, e.constant(-64, 32)), 6)
+    first = e.apply("eq", (thread, e.constant(0, 32)), 1)
+    assert words.is_zero(words.apply("or", lane, wave)) is first
+    assert words.is_zero(lane) is not first
+    # Of a field that is further down the low bits are another field's.
+    own = words.shifted_down(words.apply("add", thread, e.constant(1, 32)), 6)
+    assert words.is_zero(words.apply("or", lane, own)) is not first
+
+
+_HALVES = """
+	ds_write_b32 v1, v0
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	v_and_b32_e32 v4, 31, v0
+	v_lshlrev_b32_e32 v4, 2, v4
+	ds_read_b32 v5, {read}
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	ds_write_b32 v4, v5 offset:512
+"""
+
+
+def test_threads_that_write_one_place_have_read_one_place():
+    verdict = _judged(_HALVES.format(read="v4"))
+    assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+    assert Assumption.EQUAL_VALUES in verdict.assumptions
+    assert _judged(_HALVES.format(read="v1")).kind is VerdictKind.RACE
+
+
+_ROWS = """
+	s_mul_i32 s12, s2, s3
+	s_mul_hi_{type}32 s13, s2, s3
+	s_lshl_b64 s[12:13], s[12:13], 10
+	s_add_u32 s12, s12, s4
+	s_addc_u32 s13, s13, s5
+	global_store_dword v1, v0, s[12:13]
+"""
+
+
+@pytest.mark.parametrize("type", ["i", "u"])
+def test_two_halves_of_a_product_are_one(type: str):
+    verdict = _judged(_ROWS.format(type=type))
+    assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+
+
+_TESTED = """
+	v_readfirstlane_b32 s12, v0
+	s_bitcmp{kind}_b32 s12, 7
+	s_cselect_b64 s[12:13], -1, 0
+	v_and_b32_e32 v4, 0x7f, v0
+	v_lshlrev_b32_e32 v4, 2, v4
+	s_and_saveexec_b64 s[14:15], s[12:13]
+	ds_write_b32 v4, v0{more}
+	s_or_b64 exec, exec, s[14:15]
+"""
+
+
+def test_a_tested_bit_is_a_condition():
+    for kind in "01":
+        assert _judged(_TESTED.format(kind=kind, more="")).kind is VerdictKind.RACE_FREE
+    both = _TESTED.format(kind=0, more="") + _TESTED.format(kind=1, more="")
+    assert _judged(both).kind is VerdictKind.RACE
+
+
+_ANY = """
+	s_mov_b64 s[12:13], 0
+	s_and_b64 s[12:13], s[12:13], exec
+	s_cselect_b32 s12, 1, 0
+	s_cmp_{test}_u32 s12, 1
+	s_cbranch_scc1 .Lend
+	ds_write_b32 v2, v0
+.Lend:
+"""
+
+
+def test_no_lane_has_a_bit_of_a_mask_of_zeros():
+    assert _judged(_ANY.format(test="lg")).kind is VerdictKind.RACE_FREE
+    assert _judged(_ANY.format(test="eq")).kind is VerdictKind.RACE
+
+
+def test_an_address_by_an_unknown_function_is_no_race():
+    body = "	v_add_u16_e32 v4, 1, v0\n	v_lshlrev_b32_e32 v4, 2, v4\n	ds_write_b32 v4, v0\n"
+    assert _judged(body).kind is VerdictKind.NOT_JUDGED
+
+
+_SIGNAL = """
+	s_cmp_eq_u32 s2, 0
+	s_cbranch_scc0 .Lother
+	global_store_dword v1, v0, s[4:5]
+	s_waitcnt vmcnt(0)
+	buffer_wbl2 sc1
+	s_waitcnt vmcnt(0)
+	global_store_dword v2, v3, s[8:9] sc1
+	s_endpgm
+.Lother:
+	global_load_dword v4, v2, s[8:9] sc1
+	s_waitcnt vmcnt(0)
+	{follow}
+	v_cmp_eq_u32_e32 vcc, 0, v4
+	s_cbranch_vccnz .Lother
+	buffer_inv sc1
+	global_load_dword v5, v1, s[4:5]
+	s_waitcnt vmcnt(0)
+"""
+
+
+def test_a_flag_behind_an_instruction_that_is_not_followed_may_order():
+    body = _SIGNAL.format(
+        follow="v_mov_b32_dpp v4, v4 quad_perm:[0,0,0,0] row_mask:0xf bank_mask:0xf"
+    )
+    assert _judged(body).kind is not VerdictKind.RACE
