@@ -1,6 +1,7 @@
 """Verdicts that rest on the meaning of single AMD instructions, with a wrong twin each."""
 
 import operator
+from collections.abc import Callable
 
 import pytest
 from test_verdicts_amd import kernel_text
@@ -17,14 +18,17 @@ from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.code.value import Apply, Const, Value, ValueTable
 
 _WORD = (1 << 32) - 1
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Callable[[int, int], int]] = {
     "and": operator.and_, "or": operator.or_, "xor": operator.xor, "add": operator.add,
     "shl": operator.lshift, "sub": operator.sub, "lshr": operator.rshift, "eq": operator.eq,
 }  # fmt: skip
 
 
-def _judged(body: str, chip: str = "gfx942") -> Verdict:
-    assembly = read_assembly(kernel_text(body, chip), "k.s")
+def _judged(body: str, chip: str = "gfx942", dimensions: int = 1) -> Verdict:
+    text = kernel_text(body, chip).replace("workitem_id 0", f"workitem_id {dimensions - 1}")
+    if chip == "gfx1250":
+        text = text.replace("s_waitcnt lgkmcnt(0)", "s_wait_kmcnt 0x0")
+    assembly = read_assembly(text, "k.s")
     checked = check(assembly, assembly.functions["k"])
     return judge(kernel_of(checked.lifted, checked.entries))
 
@@ -177,3 +181,64 @@ def test_a_flag_behind_an_instruction_that_is_not_followed_may_order():
         follow="v_mov_b32_dpp v4, v4 quad_perm:[0,0,0,0] row_mask:0xf bank_mask:0xf"
     )
     assert _judged(body).kind is not VerdictKind.RACE
+
+
+def test_a_path_that_another_lane_may_decide_makes_no_race():
+    decided = """
+	v_mov_b32_dpp v4, v0 quad_perm:[0,0,0,0] row_mask:0xf bank_mask:0xf
+	v_cmp_eq_u32_e32 vcc, 0, v4
+	s_cbranch_vccnz .Lskip
+	s_barrier
+.Lskip:
+"""
+    body = "	ds_write_b32 v1, v0\n	s_waitcnt lgkmcnt(0)\n{}	ds_read_b32 v5, v2\n"
+    assert _judged(body.format(decided)).kind is VerdictKind.NOT_JUDGED
+    assert _judged(body.format("")).kind is VerdictKind.RACE
+
+
+_PACKED = """
+	v_and_b32_e32 v4, 0x3ff, v0
+	v_readfirstlane_b32 s12, v4
+	s_and_b32 s12, s12, 0xc0
+	v_and_b32_e32 v5, 63, v0
+	v_or_b32_e32 v5, s12, v5
+	v_lshlrev_b32_e32 v5, 2, v5
+	{more}
+	ds_write_b32 v5, v3
+"""
+
+
+def test_an_index_that_nothing_is_done_with_is_0():
+    verdict = _judged(_PACKED.format(more=""), dimensions=3)
+    assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+    assert Assumption.ONE_DIMENSION in verdict.assumptions
+    second = "v_bfe_u32 v6, v0, 10, 10\n	v_add_u32_e32 v5, v5, v6"
+    assert _judged(_PACKED.format(more=second), dimensions=3).kind is not VerdictKind.RACE_FREE
+
+
+_WIDE = """
+	s_lshl_b32 s16, ttmp9, 12
+	s_mov_b32 s17, 0
+	s_add_nc_u64 s[12:13], s[4:5], s[16:17]
+	s_or_b64 s[12:13], s[12:13], 0xfc00000000000000
+	s_mov_b32 s14, {high}
+	s_mov_b32 s15, 0
+	v_cmp_gt_u32_e32 vcc_lo, s3, v0
+	v_bfrev_b32_e32 v4, 1
+	{select}
+	buffer_store_b32 v0, v4, s[12:15], null offen
+"""
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "v_cndmask_b32_e32 v4, v4, v1, vcc_lo",
+        "v_dual_cndmask_b32 v4, v4, v1 :: v_dual_mov_b32 v7, v0",
+    ],
+)
+def test_a_wide_buffer_has_its_size_in_two_words(select: str):
+    verdict = _judged(_WIDE.format(high="0xffffff", select=select), "gfx1250")
+    assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+    verdict = _judged(_WIDE.format(high="0x1ffffff", select=select), "gfx1250")
+    assert verdict.kind in (VerdictKind.RACE, VerdictKind.LAUNCH)
