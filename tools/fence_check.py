@@ -1,9 +1,9 @@
-"""fence-check: what is missing or surplus in the synchronisation of AMD assembly and PTX.
+"""fence-check: find missing and redundant synchronisation in GPU kernels, without a GPU.
 
-Reads assembly of gfx908, gfx90a, gfx942 and gfx950, code objects, or PTX, whoever made them, or
-folders of those. Says which registers are used before their loads have been waited for, what each
-access provides to others, what cannot have been meant, and what can go; of PTX, which proxy fences
-and scopes are missing.
+Reads PTX, AMD assembly and code objects of any compiler, and folders of them. Each finding has the
+line of the source where the code names it, and a remedy: fence-check kernel.ptx; --fix repairs the
+code, --explain RULE explains a finding. Exit status: 0 no error, 1 an error, 2 an input or option
+that is refused, 3 something that could not be decided.
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fencewright.checker.findings.finding import Level
 from fencewright.checker.lifting.writer import UnliftableError
@@ -44,6 +44,9 @@ from fencewright.tools.reports.color import add_color_option, painter
 from fencewright.tools.reports.file_report import LEVELS, FileReport
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
 from fencewright.tools.workers import cluster_address
+
+if TYPE_CHECKING:
+    from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]  # it has no other name
 
 NAME = "fence-check"
 
@@ -299,20 +302,36 @@ _FIXES = ("findings", "surplus")
 
 def _parser() -> ArgumentParser:
     parser = ToolArguments(NAME, description=__doc__)
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="FILE",
+        help="PTX, AMD assembly or a code object; - for stdin; a folder: all of those in it",
+    )
     add_completion(parser)
     diagnostics.add_version(parser)
+    _add_reference(parser)
+    _add_findings(parser.add_argument_group("findings"))
+    add_options(parser.add_argument_group("comparison with a source"))
+    _add_launches(parser.add_argument_group("launches"))
+    _add_output(parser.add_argument_group("output and exit status"))
+    add_color_option(parser)
+    add_configuration_options(parser)
+    return parser
+
+
+def _add_reference(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--explain",
         metavar="RULE",
         action=_ExplainAction,
-        help="print what a rule finds, why it is wrong, and an example, and exit; all: of every "
-        "rule",
+        help="explain a rule: the reason, an example, the repair, and exit; all: every rule",
     )
     parser.add_argument(
         "--list-rules",
         nargs=0,
         action=_ListRulesAction,
-        help="print the names of the rules, their levels and what each finds, and exit",
+        help="print a line for each rule, with its level, and exit",
     )
     parser.add_argument(
         "--list-caches",
@@ -321,101 +340,88 @@ def _parser() -> ArgumentParser:
         help="print the folders in which Triton, Inductor, FlashInfer, DeepGEMM, CuTe DSL and Warp "
         "keep compiled kernels, and exit",
     )
-    parser.add_argument(
-        "inputs",
-        nargs="+",
-        metavar="FILE",
-        help="assembly, code object or PTX, - for stdin; or a folder, for all of those in it",
+
+
+def _add_findings(group: "_ArgumentGroup") -> None:
+    group.add_argument(
+        "--notes", action="store_true", help="print notes too: faults that may be meant"
     )
-    parser.add_argument(
-        "--notes", action="store_true", help="print notes too: what may have been meant"
+    group.add_argument(
+        "--surplus",
+        action="store_true",
+        help="print redundant write-backs, invalidates, waits and fences, and their costs",
     )
-    parser.add_argument(
+    group.add_argument(
+        "--fix",
+        choices=_FIXES,
+        help="print a repair for each finding, checked again, and all of them as a patch; with -o "
+        "write the repaired code; surplus: remove and weaken redundant synchronisation",
+    )
+    group.add_argument(
+        "--prove",
+        action="store_true",
+        help="print the verdict of each function too: race-free and the facts that this needs, "
+        "race, or not judged and the reason",
+    )
+    group.add_argument(
+        "--cost",
+        action="store_true",
+        help="print the cost of each fence, barrier and wait, with its source",
+    )
+    group.add_argument(
         "--lift", action="store_true", help="print what each access, atomic and barrier provides"
     )
-    parser.add_argument(
+    group.add_argument(
         "--to",
         choices=("scoped",),
         metavar="DIALECT",
         help="print the functions as MLIR on a dialect and nothing else: scoped",
     )
-    parser.add_argument(
-        "--surplus",
+    group.add_argument(
+        "--annotate",
         action="store_true",
-        help="print the write-backs, invalidates, waits and fences that can go, and what each "
-        "costs",
+        help="write the code with the purpose of each synchronising instruction; with -o x.html "
+        "as a page",
     )
-    parser.add_argument(
-        "--cost",
-        action="store_true",
-        help="print what each fence, barrier and wait costs, with the source",
+    group.add_argument(
+        "--l2-per-agent",
+        choices=tuple(map(str, L2PerAgent)),
+        metavar="NUMBER",
+        help="L2 caches of an AMD agent: one or many (default: many where both exist)",
     )
-    parser.add_argument(
-        "--fix",
-        choices=_FIXES,
-        help="print each finding with a repair that is checked again, and all as a patch; with -o "
-        "write the repaired code; surplus: without what can go, and with weaker fences",
+
+
+def _add_launches(group: "_ArgumentGroup") -> None:
+    group.add_argument(
+        "--grid", metavar="BLOCKS", help="judge launches of that many blocks, as 132 or 8,4"
     )
-    add_options(parser)
-    parser.add_argument(
+    group.add_argument(
+        "--block", metavar="THREADS", help="judge launches of blocks of that size, as 256 or 32,8"
+    )
+    group.add_argument(
         "--launch",
         metavar="LAUNCH",
         action="append",
         default=[],
         help="execute a PTX or AMD kernel and find its data races: "
         "'name<<<grid, block, shared>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)'; of PTX also "
-        "a name alone, or all: launched as in the .cu beside the file, or as it is guessed",
+        "a name alone, or all: launched as in the .cu beside the file, or as guessed",
     )
-    parser.add_argument(
+    group.add_argument(
         "--launches",
         metavar="LAUNCHES",
-        help="execute the launches of that file too, one in a line, # begins a comment; or of a "
+        help="execute the launches in that file too, one a line, # begins a comment; or of a "
         ".cu or .hip",
     )
-    parser.add_argument(
+    group.add_argument(
         "--coverage",
         action="store_true",
         help="with --launch: print the accesses that were not executed",
     )
-    parser.add_argument(
-        "--prove",
-        action="store_true",
-        help="print the verdict of each function too: race-free and what that rests on, race, not "
-        "judged and why",
-    )
-    parser.add_argument(
-        "--grid", metavar="BLOCKS", help="judge launches of that many blocks, as 132 or 8,4"
-    )
-    parser.add_argument(
-        "--block", metavar="THREADS", help="judge launches of blocks of that size, as 256 or 32,8"
-    )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="the exit status is 1 where a function has a race, confirmed or not, and 3 where one "
-        "is not judged",
-    )
-    parser.add_argument(
-        "--l2-per-agent",
-        choices=tuple(map(str, L2PerAgent)),
-        metavar="NUMBER",
-        help="how many L2 caches an agent has: one or many (where it may be either: many)",
-    )
-    parser.add_argument(
-        "--fail-on",
-        type=_level,
-        default=Level.ERROR,
-        metavar="LEVEL",
-        help="the least level that makes the exit status 1: error (the default), warning, note",
-    )
-    parser.add_argument(
-        "--annotate",
-        action="store_true",
-        help="write the assembly with what each synchronisation instruction is for; with -o x.html "
-        "as "
-        "a page",
-    )
-    parser.add_argument(
+
+
+def _add_output(group: "_ArgumentGroup") -> None:
+    group.add_argument(
         "--format",
         choices=("text", "json", "sarif", "github", "gitlab", "junit"),
         default="text",
@@ -423,34 +429,40 @@ def _parser() -> ArgumentParser:
         help="text (the default); json: one object; sarif: as GitHub's code scanning takes it; "
         "github: workflow commands; gitlab: a Code Quality report; junit: JUnit's XML",
     )
-    parser.add_argument(
-        "-o", dest="output", metavar="OUTPUT", help="write what was found there, not to stdout"
+    group.add_argument("-o", dest="output", metavar="OUTPUT", help="write to that file")
+    group.add_argument(
+        "--fail-on",
+        type=_level,
+        default=Level.ERROR,
+        metavar="LEVEL",
+        help="the least level that makes the exit status 1: error (the default), warning, note",
     )
-    parser.add_argument(
-        "--baseline",
-        metavar="KNOWN",
-        help="what that file has of findings is known and never fails",
+    group.add_argument(
+        "--strict",
+        action="store_true",
+        help="the exit status is 1 where a function has a race, confirmed or not, and 3 where one "
+        "is not judged",
     )
-    parser.add_argument(
-        "--write-baseline", metavar="KNOWN", help="write what is found to that file, as known"
+    group.add_argument(
+        "--baseline", metavar="KNOWN", help="ignore the findings in that file in the exit status"
     )
-    parser.add_argument(
+    group.add_argument(
+        "--write-baseline", metavar="KNOWN", help="write all findings to that file, as known"
+    )
+    group.add_argument(
         "-j",
         "--jobs",
         type=diagnostics.positive,
         metavar="N",
-        help="processes for the files of a folder (as many as there are CPUs)",
+        help="processes for the files of a folder (default: the number of CPUs)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--cluster",
         metavar="ADDRESS",
         type=cluster_address,
         help="check the files of a folder on the workers of a Dask scheduler, as tcp://host:8786, "
         "which see the same files; local: on --jobs of our own",
     )
-    add_color_option(parser)
-    add_configuration_options(parser)
-    return parser
 
 
 def _level(text: str) -> Level:

@@ -69,6 +69,22 @@ FLAGS = {**dict.fromkeys(FEATURES, "--mattr"), "opt_level": "-O", "facts": "--as
 """The flag that sets an option, if not the flag of its name."""
 
 
+_DESCRIPTION = (
+    "fence-opt: xdsl-opt with the passes of Fencewright: lower scoped operations to AMD or NVIDIA "
+    "code, raise LLVM IR and other dialects to them, and verify lowered code. As in "
+    "fence-opt FILE --mcpu gfx942 -t asm."
+)
+
+_HELP = {
+    "passes": "passes to run, comma separated, with options in braces, as "
+    "convert-scoped-to-ptx{mcpu=sm_90},merge-ptx-fences; the list is at the end",
+    "target": "output: mlir (the default), asm (AMD assembly or PTX), ptx, llvm (LLVM IR), or a "
+    "target of xDSL; asm{explain=true} comments each instruction",
+    "disable_verify": "do not verify the module between parsing, passes and printing",
+    "version": "print the version and exit",
+}
+"""The help of xDSL's options, in place of its own."""
+
 _COMMENT_LINE = re.compile(r"^[ \t]*;.*\n?", re.MULTILINE)
 
 
@@ -126,17 +142,22 @@ class FenceOptMain(xDSLOptMain):
         from xdsl.transforms import get_all_passes
 
         xdsls = get_all_passes()
-        lines = ["passes, beside those of xDSL:"]
+        lines = ["passes:"]
         for name, factory in self.available_passes.items():
             if name not in xdsls:
                 words = (factory().__doc__ or "").partition("\n\n")[0].replace("``", "").split()
                 text = f"{name}: {' '.join(words)}"
                 lines.append(fill(text, 100, initial_indent="  ", subsequent_indent="    "))
-        return "\n".join(lines)
+        others = f"passes of xDSL: {', '.join(xdsls)}"
+        return "\n".join([*lines, "", fill(others, 100, break_on_hyphens=False)])
 
     def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
         arg_parser.prog = NAME
+        arg_parser.description = _DESCRIPTION
+        # xDSL lists the names of all passes in one paragraph, and says nothing of some options.
+        for action in arg_parser._actions:  # pyright: ignore[reportPrivateUsage]
+            action.help = _HELP.get(action.dest, action.help)
         with_errors_of_one_line(arg_parser, self._passes)
         add_completion(arg_parser)
         lowering = arg_parser.add_argument_group("lowering")

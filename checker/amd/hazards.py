@@ -73,8 +73,8 @@ _TEXTS: Mapping[Rule, str] = MappingProxyType(
             "the function returns while the load of line {line} to {register} is in flight"
         ),
         Rule.LDS_DMA: (
-            "LDS is read while the load of line {line} to LDS is in flight, which matters "
-            "if both are of one place"
+            "LDS is read while the load to LDS of line {line} is in flight, perhaps to the same "
+            "place"
         ),
     }
 )

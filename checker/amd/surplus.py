@@ -479,11 +479,11 @@ class _Search:
         dirty = state.dirty[reach] & own
         if dirty:
             stores = lines(self.code.those(dirty))
-            return f"nothing publishes what {stores} stored before it is written back again"
+            return f"nothing publishes the stores of {stores} before the next write-back"
         if state.undone(reach) & own:
-            return "another write-back is under way for all that it covers"
+            return "another write-back of the same stores is under way"
         scope = reach.name.lower()
-        return f"no path leads here with a store that has yet to be written back to the {scope}"
+        return f"on every path all stores are already written back to the {scope}"
 
     def _why_invalidate(self, operation: Operation, state: State) -> str:
         caches = int(operation.effect.invalidates)
@@ -492,18 +492,13 @@ class _Search:
             stale |= bits if level & caches else 0
         seen = stale & ~state.flight & self._acquires
         if not seen:
-            return (
-                "nothing that may be an acquire has been read on the way here, or since the last "
-                "one"
-            )
-        return (
-            f"nothing reads what a cache may still hold of before {lines(self.code.those(seen))}, "
-            "or not until the next one"
-        )
+            return "no read that may be an acquire comes before it, or none since the last one"
+        before = lines(self.code.those(seen))
+        return f"before the next one nothing reads data that may be older than {before}"
 
 
 _BARRIER_REASON = (
-    "what is done before it and what comes after it are in no conflict, or are ordered without it"
+    "no accesses before it conflict with those after it, or other synchronisation orders them"
 )
 
 
@@ -520,7 +515,7 @@ def _passed_on_pending(code: Code, places: Mapping[int, Place]) -> int:
     return pending
 
 
-_WAIT_REASON = "nothing uses, overwrites or publishes what it waits for, or not until the next one"
+_WAIT_REASON = "before the next wait nothing uses, overwrites or publishes the results"
 
 
 def _exceeds(fact: _Fact, known: _Fact) -> bool:

@@ -367,7 +367,8 @@ def counterexample(
             raise UnshownError(str(problem)) from None
         if is_shown:
             return _smallest(found, shape.found)
-    raise UnshownError(f"none of the {tried} paths tried shows it" if tried else "no path is known")
+    how = f"none of the paths tried ({tried}) shows it" if tried else "no path is known"
+    raise UnshownError(how)
 
 
 def _told_by(lifted: LiftedFunction, later: Operation, scope: Scope) -> Operation:
@@ -396,12 +397,12 @@ def _of_one_access(code: Code, pair: Pair[Operation], name: str) -> Counterexamp
         waves = ((found,), make.count(FLAG, AddressSpace.GLOBAL, "r0", "relaxed"))
         forbidden = "flag = 1"
     else:
-        raise UnshownError("that a store is seen late, or never, is no outcome of a test")
+        raise UnshownError("a test has no outcome of a store that is seen late or never")
     places = placements_of(code.mode, scope)
     condition = parse_condition(f"~exists ({forbidden})")
     test = Counterexample(name, code.mode, tuple(zip(places, waves, strict=True)), condition)
     if not test.shows():
-        raise UnshownError("the machine does what the bits would ask for")
+        raise UnshownError("the machine executes it as if the bits were there")
     return test
 
 

@@ -27,8 +27,8 @@ from fencewright.checker.nvidia.waits import MissingWait, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
 from fencewright.checker.verdicts.findings import findings_of, merged
 from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import ONE_AS, Obstacle, Verdict
 from fencewright.checker.verdicts.model import Conflict as Race
-from fencewright.checker.verdicts.model import Obstacle, Verdict
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.code.effects import Kind
@@ -85,7 +85,7 @@ class _Replays:
         for each in verdict.suspects:
             shown = self._replayer.replay(each, is_suspect=True)
             if shown.launch is not None:
-                condition = f"one as --launch '{shown.written}'"
+                condition = f"{ONE_AS}--launch '{shown.written}'"
                 conflict = replace(each, condition=condition)
                 kind = VerdictKind.LAUNCH
                 return replace(verdict, kind=kind, conflicts=(conflict,), condition=condition)
@@ -186,8 +186,8 @@ def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
     for (_, completion), found in by_use.items():
         later = found[0].later
         before = tuple({each.before.number: each.before for each in found}.values())
-        where = "before the barrier between them" if found[0].is_signalled else "between them"
-        message = f"{_early(found[0], before)}: {completion.missing} is missing {where}"
+        where = "before the barrier between" if found[0].is_signalled else "between"
+        message = f"{_early(found[0], before)}: write {completion.missing} {where} the two"
         level = _ERROR if found[0].sure and not _is_of_others(found[0]) else _WARNING
         yield _finding(later, Rule.ASYNC_UNWAITED, level, message, before)
 
@@ -233,7 +233,7 @@ _MISUSES = {
     ),
     Misuse.ALIVE: (
         Rule.MBARRIER_INIT,
-        "{name} overwrites the mbarrier of line {line}: mbarrier.inval is missing between them",
+        "{name} overwrites the mbarrier of line {line}: write mbarrier.inval between the two",
     ),
 }
 
@@ -249,13 +249,13 @@ def _misused(analysis: PhaseAnalysis) -> Iterator[Finding]:
 _ENDS = {
     End.PAIR: (
         Rule.CLUSTER_BARRIER,
-        "the other CTA may not have done the allocation of line {line}: a barrier of the cluster "
-        "is missing between them",
+        "the other block may not have done the allocation of line {line}: no cluster barrier "
+        "between; write cluster.sync() between the two",
     ),
     End.TENSOR: (
         Rule.MISSING_BARRIER,
-        "this frees tensor memory that other threads may access at line {line}: a barrier is "
-        "missing between them",
+        "this frees tensor memory that other threads may access at line {line}: no barrier "
+        "between; write __syncthreads() between the two",
     ),
 }
 
@@ -274,8 +274,8 @@ def _early_reads(analysis: GridAnalysis) -> Iterator[Finding]:
     for each in analysis.early():
         name = each.read.statement.opcode.name
         message = (
-            f"{name} may come before griddepcontrol.wait, and find what the grid before has not "
-            "written yet"
+            f"{name} may come before griddepcontrol.wait, and read data that the previous grid has "
+            "not written yet"
         )
         if each.later is None:
             yield _finding(each.read, Rule.GRID_DEPENDENCY, _NOTE, message)
@@ -318,21 +318,25 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
             yield _surplus_fence(file, first, second, Rule.SURPLUS_PROXY_FENCE)
     elif _is_fence(one) and _is_ordered_write(other) and _provides_release(one, other):
         less = _less_release(other)
-        message = f"the fence of line {first.line} releases already: {less} will do"
+        message = f"the fence of line {first.line} releases already: write {less}"
         yield _finding(second, Rule.SURPLUS_RELEASE, _NOTE, message, (first,))
     elif _is_ordered_read(one) and _is_fence(other) and _provides_acquire(other, one):
-        message = f"the fence of line {second.line} acquires too: without .acquire it will do"
+        message = f"the fence of line {second.line} acquires too: write {_less_acquire(one)}"
         yield _finding(first, Rule.SURPLUS_ACQUIRE, _NOTE, message, (second,))
 
 
 def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[Finding]:
     for each in BarrierAnalysis(places).surplus():
-        message = f"{each} is redundant: accesses around it are ordered without it, or need not be"
+        message = (
+            f"{each} is redundant: no accesses before it conflict with those after it, or other "
+            "synchronisation orders them"
+        )
         yield _can_go(file, each, Rule.SURPLUS_BARRIER, message)
     for each in idle_orderings(places):
         rule = Rule.SURPLUS_RELEASE if each.releases else Rule.SURPLUS_ACQUIRE
-        when = "before it, to release" if each.releases else "after it, to acquire for"
-        message = f"the kernel does nothing {when}: a weaker ordering will do"
+        what, when = ("release", "before") if each.releases else ("acquire", "after")
+        less = (_less_release if each.releases else _less_acquire)(each.access.statement)
+        message = f"this need not {what}, as the kernel does nothing {when} it: write {less}"
         yield _finding(each.access, rule, _NOTE, message)
 
 
@@ -344,8 +348,8 @@ def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction, rul
 
 def _surplus_proxy_fence(file: PtxFile, fence: PtxInstruction, *, is_narrowed: bool) -> Finding:
     if is_narrowed:
-        enough = "fence.proxy.async.shared::cta is enough"
-        message = f"{fence} is needed for shared memory only: {enough}"
+        less = "write fence.proxy.async.shared::cta"
+        message = f"{fence} is needed for shared memory only: {less}"
         return _finding(fence, Rule.SURPLUS_PROXY_FENCE, _NOTE, message)
     message = f"{fence} can go: all accesses by the async proxy are ordered without it"
     return _can_go(file, fence, Rule.SURPLUS_PROXY_FENCE, message)
@@ -420,3 +424,7 @@ def _provides_acquire(fence: Statement, access: Statement) -> bool:
 
 def _less_release(statement: Statement) -> str:
     return statement.opcode.renamed({"acq_rel": "acquire", "release": "relaxed"})
+
+
+def _less_acquire(statement: Statement) -> str:
+    return statement.opcode.renamed({"acq_rel": "release", "acquire": "relaxed"})

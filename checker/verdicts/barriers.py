@@ -48,6 +48,7 @@ from fencewright.lowering.vocabulary import Scope
 _LIMIT = "the solver came to its limit"
 _NONE = frozenset[int]()
 
+NOT_AT_BARRIER = "is not waited for before the barrier"
 NOT_WAITED_FOR = "the copy is not waited for"
 _CONDITION = "a wait under a condition, or at an mbarrier, may be for the copy"
 
@@ -84,7 +85,7 @@ def _unwaited(
     finding = Rule.LDS_DMA_BARRIER if pending.agent is Agent.COPY else Rule.LDS_BARRIER
     if pending.place.root.region is not Region.SHARED:
         finding = Rule.UNORDERED_SIGNAL
-    reason = f"line {pending.line} is not waited for before the barrier"
+    reason = f"line {pending.line} {NOT_AT_BARRIER}"
     return replace(order, reason=reason, finding=finding)
 
 

@@ -6,11 +6,12 @@ from dataclasses import replace
 from operator import attrgetter
 
 from fencewright.checker.findings.finding import Finding, Level, Rule, Step, VerdictKind
-from fencewright.checker.verdicts.barriers import NOT_WAITED_FOR
+from fencewright.checker.verdicts.barriers import NOT_AT_BARRIER, NOT_WAITED_FOR
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.model import (
     END,
     NO_BARRIER,
+    ONE_AS,
     ONE_VALUE,
     Access,
     Agent,
@@ -48,6 +49,7 @@ _REMEDIES: Mapping[Rule, str] = {
     Rule.WRITE_BACK_UNWAITED: "wait for the write-back before the signal",
     Rule.SCALAR_STALE: "read it by a vector load, or write s_dcache_inv before",
 }
+_OF_BARE_BARRIER = "write __threadfence_block() before the barrier, or __syncthreads() in its place"
 _OF_WARP = "write __syncwarp() between the two"
 _OF_NOTHING = "order the blocks by a flag or by two launches, or give each a place of its own"
 _OF_SCOPES = "give both the scope of the GPU: atomicAdd() for atomicAdd_block(), .gpu for .cta"
@@ -381,6 +383,8 @@ def _message(conflict: Conflict) -> str:
 def _launch(conflict: Conflict) -> str:
     """A launch that has the race, and its condition: a judge gives that with its reason."""
     needs = _REASON.split(conflict.condition)[0].replace("CTA", "block")
+    if needs.startswith(ONE_AS):
+        return f"only with a launch such as {needs.removeprefix(ONE_AS)}"
     if conflict.condition == ONE_VALUE:
         return f"as in {conflict.witness}, where both write one value"
     if needs == f"as {conflict.witness}":
@@ -423,7 +427,9 @@ def _object(root: Root, other: Root) -> str:
     kind = _OBJECTS.get(known.region)
     if kind is None:
         return f"{known.name} memory" if known.name in ("shared", "global") else "memory"
-    return known.name if " " in known.name else f"{kind} '{known.name}'"
+    if " " not in known.name:
+        return f"{kind} '{known.name}'"
+    return f"the memory of {known.name}" if known.region is Region.PARAMETER else known.name
 
 
 def _remedy(conflict: Conflict) -> str:
@@ -438,6 +444,8 @@ def _remedy(conflict: Conflict) -> str:
             wait += " and then __syncthreads()"
         where = "this" if first.agent is not Agent.THREAD else f"line {first.line}"
         return f"{wait} before {where}"
+    if NOT_AT_BARRIER in conflict.missing and conflict.finding is Rule.UNORDERED_SIGNAL:
+        return _OF_BARE_BARRIER
     if conflict.finding is Rule.MBARRIER_PHASE and _NO_ARRIVAL in conflict.missing:
         return _OF_PHASE
     if conflict.finding is Rule.MBARRIER_INIT and conflict.relation is Relation.CLUSTER:

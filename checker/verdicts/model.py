@@ -526,6 +526,9 @@ class Witness:
 
 
 NO_BARRIER = "no barrier between"
+ONE_AS = "one as "
+"""The beginning of the condition of a race that the launch after it shows."""
+
 ONE_VALUE = "several threads that write one value: they leave that value, yet it is a race"
 """The condition of a race of stores that no outcome shows."""
 

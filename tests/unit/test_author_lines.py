@@ -25,7 +25,7 @@ from fencewright.tools.inputs import object_lines
 from fencewright.tools.reports import function_names
 from fencewright.tools.reports.author_text import ignores_in
 from fencewright.tools.reports.file_report import CodeLine, ReportedFinding, ReportedStep
-from fencewright.tools.reports.function_names import in_author_words, parameters_of
+from fencewright.tools.reports.function_names import in_author_words, parameters_of, texts_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -297,7 +297,7 @@ def test_an_ignored_finding_is_counted_and_does_not_fail(
     assert check(capsys, "--fail-on", "warning")[0] == 0
     _, out, err = check(capsys)
     summary, counts = out.splitlines()
-    assert summary == "k.ptx: sm_90: kernels _Z1kPiS_: 0 errors, 0 warnings, 0 notes, 1 ignored"
+    assert summary == "k.ptx: sm_90: kernels k: 0 errors, 0 warnings, 0 notes, 1 ignored"
     assert counts == "0 proved, 0 with a race, 1 not judged (--prove prints why)"
     assert err == ""
     _, out, _ = check(capsys, "--format", "sarif")
@@ -490,7 +490,7 @@ def test_a_race_that_is_proved_is_at_its_source(
     Path("k.ptx").write_text(PTX.replace(" .loc 1 2 3\n", body, 1))
     status, out, _ = check(capsys, "--prove", "--strict")
     assert status == 1
-    assert out.startswith("k.ptx:4: _Z1kPiS_: race\n")
+    assert out.startswith("k.ptx:4: k: race\n")
     assert "q.cu:3:12: error: thread" in out
     assert f"    {SOURCE.splitlines()[2]}\n    {' ' * 11}^\n" in out
     assert (
@@ -517,6 +517,8 @@ __global__ void mix(const int *from, int *to, int n = 1, int a[4]) {
         ("the memory of parameter 'other_param_1'", "the memory of the second parameter"),
         ("writes argument 0[4] at", "writes from[4] at"),
         ("writes argument 7[4] at", "writes argument 7[4] at"),
+        ("reads the memory of argument 1 where", "reads the memory of parameter 'to' where"),
+        ("reads the memory of argument 8 where", "reads the memory of the 9th parameter where"),
         ("the shared variable '_ZZ3mixPKiPiE4tile'", "the shared variable 'tile'"),
         ("(line 21, as in)", "(line 3, as in)"),
         ("line 22 of k.ptx", "line 22 of k.ptx"),
@@ -554,7 +556,8 @@ def test_names_need_no_tool(name: str, words: str, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(function_names, "which", absent)
     monkeypatch.setattr(function_names, "find_llvm_tool", absent)
-    assert function_names.demangled.__wrapped__(name) == words
+    function_names.demangled_all.cache_clear()
+    assert function_names.demangled(name) == words
 
 
 def test_two_kernels_of_one_name_give_no_names(tmp_path: Path) -> None:
@@ -563,6 +566,35 @@ def test_two_kernels_of_one_name_give_no_names(tmp_path: Path) -> None:
     assert parameters_of("mix", (str(source),)) == ()
     assert parameters_of("", (str(source),)) == ()
     assert parameters_of("_ZN12_GLOBAL__N_14lessEPi", (str(source),)) == ()
+
+
+def test_a_macro_that_defines_kernels_names_their_parameters(tmp_path: Path) -> None:
+    source = tmp_path / "q.cu"
+    source.write_text(
+        "#define KERNEL(NAME, TYPE, ADD) __global__ void NAME##_kernel(TYPE *data, TYPE *flag) \\\n"
+        "{ ADD; }\n"
+        "KERNEL(sum, int, atomicAdd(data, *flag))\n"
+        "KERNEL(last, float, )\n"
+    )
+    for kernel in ("_Z10sum_kernelPiS_", "_Z11last_kernelPfS_"):
+        assert parameters_of(kernel, (str(source),)) == ("data", "flag")
+    assert parameters_of("other_kernel", (str(source),)) == ()
+
+
+def test_a_finding_of_one_of_many_functions_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    museum = Path(__file__).parents[1] / "museum"
+    code = (museum / "last-block-unfenced" / "wrong.ptx").read_text()
+    mangled = code.replace("last_block_unfenced", "_Z5totalILi8EEvPiS_")
+    other = ".visible .entry other() { ret; }\n"
+    for text, begin in ((mangled, "thread 1"), (mangled + other, "total<8>: thread 1")):
+        (tmp_path / "k.ptx").write_text(text)
+        fence_check.main([str(tmp_path / "k.ptx")])
+        assert (
+            f": error: {begin.replace('thread 1', 'thread 0 of block 1')}"
+            in capsys.readouterr().out
+        )
 
 
 def test_triton_s_ir_beside_the_code_names_the_parameters(
@@ -578,6 +610,7 @@ def test_triton_s_ir_beside_the_code_names_the_parameters(
         "%n: i32 loc(unknown)) attributes {noinline = false} {\n}\n"
     )
     parameters_of.cache_clear()
+    texts_of.cache_clear()
     fence_check.main([str(tmp_path / "k.ptx")])
     assert "the memory of parameter 'sums' where" in capsys.readouterr().out
     fence_check.main(["--format", "sarif", str(tmp_path / "k.ptx")])

@@ -207,9 +207,9 @@ def test_an_invalidate_that_is_not_waited_for_shows_to_a_mate(name: str) -> None
     outcomes = again.run(Limits()).outcomes
     assert outcomes is not None
     assert not again.condition.verdict(outcomes)
-    with pytest.raises(UnshownError, match="none of the 1 paths tried shows it"):
+    with pytest.raises(UnshownError, match=r"none of the paths tried \(1\) shows it"):
         handed_on((*code[:-1], WAIT, code[-1]), SPLIT)
-    with pytest.raises(UnshownError, match="none of the 1 paths tried shows it"):
+    with pytest.raises(UnshownError, match=r"none of the paths tried \(1\) shows it"):
         handed_on(code, GFX942)
 
 
@@ -237,7 +237,7 @@ def test_a_right_form_shows_nothing(source: Lines, code: Lines, rule: Rule, mode
     scope = Scope.WORKGROUP if barriers else Scope.AGENT
     ends = (accesses[0], barriers[0] if barriers else accesses[-1])
     claimed, pair = Finding(0, rule, ""), Pair(*ends, scope)
-    with pytest.raises(UnshownError, match="none of the 1 paths tried shows it"):
+    with pytest.raises(UnshownError, match=r"none of the paths tried \(1\) shows it"):
         counterexample(lifted, claimed, pair)
 
 
@@ -270,7 +270,7 @@ def test_missing_scope_bits_show_on_the_machine(source: Lines, code: Lines, mode
 
 
 def test_a_store_that_is_seen_late_is_no_outcome() -> None:
-    with pytest.raises(UnshownError, match="a store is seen late, or never"):
+    with pytest.raises(UnshownError, match="a store that is seen late or never"):
         shown_by(PRODUCER, (STORE, BACK, WAIT, OLD))
 
 

@@ -304,6 +304,7 @@ class _Reporter:
             can_go,
             self._is_shown(finding, can_go),
             finding.rule in NOT_JUDGED,
+            is_of_many=len({name for name, _ in self.code.values()}) > 1,
             steps=tuple(
                 ReportedStep(
                     each.thread,
@@ -321,7 +322,9 @@ class _Reporter:
             return next(iter(self._place(finding, line).source), None)
 
         # Triton's cache has its IR, with the names of parameters, beside the code.
-        sources = (*self.paths.values(), f"{os.path.splitext(self.file)[0]}.ttir")
+        stem = os.path.splitext(self.file)[0]
+        beside = (f"{stem}{ending}" for ending in (".ttir", ".cu", ".hip"))
+        sources = tuple(dict.fromkeys((*self.paths.values(), *beside)))
         return in_author_words(text, function, place_of(finding.line), place_of, sources)
 
     def unused(self, findings: Iterable[ReportedFinding]) -> Iterator[Diagnostic]:

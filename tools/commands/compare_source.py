@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
@@ -24,6 +24,8 @@ from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.reports.author_text import Ignore
 
 if TYPE_CHECKING:
+    from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]  # it has no other name
+
     from fencewright.checker.amd.comparison.against_source import AmdComparer
     from fencewright.checker.execute.counterexample import Counterexample
     from fencewright.checker.nvidia.against_source import PtxComparer
@@ -36,42 +38,42 @@ _MOST_SHOWN = 8
 """The findings of one file that are executed: each may take a second."""
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_options(group: "_ArgumentGroup") -> None:
     """Add the options for a comparison."""
-    parser.add_argument(
+    group.add_argument(
         "--source",
         metavar="FILE.ll",
-        help="the LLVM IR that the assembly was made of: what it asks for must be there",
+        help="the LLVM IR of the code: all the order that it requires must be in the code",
     )
-    parser.add_argument(
+    group.add_argument(
         "--run",
         metavar="COMMAND",
-        help="the inputs are LLVM IR: compile them, as with 'llc-22 -O2 -mcpu=gfx942', and check "
-        "what comes out against them, line by line",
+        help="the inputs are LLVM IR: compile them, as with 'llc-22 -O2 -mcpu=gfx942', and compare "
+        "the code with them",
     )
-    parser.add_argument(
+    group.add_argument(
         "--compile",
         metavar="COMMAND",
         help="the inputs are CUDA, HIP or OpenCL: compile them with 'nvcc -arch=sm_90', 'hipcc "
         "--offload-arch=gfx942' or a clang, and check the code of the GPU",
     )
-    parser.add_argument(
+    group.add_argument(
         "--code",
         metavar="FILE.s",
-        help="with --run or --compile: write the assembly that is checked",
+        help="with --run or --compile: write the checked assembly",
     )
-    parser.add_argument(
+    group.add_argument(
         "--counterexamples",
         metavar="FOLDER",
         help="write a litmus test and a picture of each error against the source",
     )
-    parser.add_argument(
+    group.add_argument(
         "--assume",
         dest="facts",
         metavar="FACTS",
         type=facts_in,
         default=(),
-        help="with --source or --run: what is promised of the source: "
+        help="with --source or --run: facts about the source: "
         + "; ".join(f"{each}: {FACT_TEXT[each]}" for each in _FACTS),
     )
 
@@ -276,11 +278,14 @@ def compiled(path: str, command: str, code: str | None) -> tuple[str, bytes]:
 
 _JUDGED = (Rule.SCALAR_STALE,)
 """The rules that a comparison with the source decides, so that guesses without one add nothing."""
+_OF_WAITS = (Rule.LDS_BARRIER, Rule.LDS_DMA_BARRIER)
+"""The rules of a wait before a barrier, which a comparison finds too where the source shows it."""
 
 
 def merged(found: Sequence[Finding], comparisons: Sequence["Comparison[object]"]) -> list[Finding]:
     """Findings with and without the source, each once."""
     with_source = [each for one in comparisons for each in one.findings]
+    errors = [{e.line, *e.about} for e in with_source if e.level is Level.ERROR]
     places = {each.line for each in with_source if each.level is Level.ERROR}
     compared = any(each.was_compared for each in comparisons)
     kept = [
@@ -288,6 +293,7 @@ def merged(found: Sequence[Finding], comparisons: Sequence["Comparison[object]"]
         for each in found
         if not (compared and each.rule in _JUDGED)
         and not (each.rule is Rule.WRITE_BACK_UNWAITED and each.line in places)
+        and not (each.rule in _OF_WAITS and any(lines.issuperset(each.about) for lines in errors))
     ]
     return sorted([*kept, *with_source])
 

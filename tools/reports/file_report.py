@@ -12,7 +12,7 @@ from fencewright.checker.repair.prices import PricedLine
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools.diagnostics import Diagnostic, Severity, printable
 from fencewright.tools.reports.author_text import line_of
-from fencewright.tools.reports.function_names import demangled
+from fencewright.tools.reports.function_names import demangled, kernel_name
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class ReportedFinding:
     ``instruction``: the text at its line. ``at``: where it is printed. ``about``: other places
     that it concerns, each with what is there. ``cost``: what can be saved, in units of
     ``lowering.cdna.performance.costs`` for the waves of a work-group, as many as are known.
-    ``executed``: what the machine makes of it. ``is_shown``: whether it was asked for;
-    ``was_not_judged``: whether it says that something could not be checked; ``is_known``: whether
-    the baseline has it. ``ignored``: the reason of a comment that ignores it. ``steps`` and
-    ``part`` as ``Finding`` has them.
+    ``is_of_many``: whether the file has other functions. ``executed``: what the machine makes of
+    it. ``is_shown``: whether it was asked for; ``was_not_judged``: whether it says that something
+    could not be checked; ``is_known``: whether the baseline has it. ``ignored``: the reason of a
+    comment that ignores it. ``steps`` and ``part`` as ``Finding`` has them.
     """
 
     rule: str
@@ -70,6 +70,7 @@ class ReportedFinding:
     is_shown: bool = True
     was_not_judged: bool = False
     is_known: bool = False
+    is_of_many: bool = False
     executed: str = ""
     ignored: str = ""
     steps: tuple[ReportedStep, ...] = ()
@@ -88,6 +89,8 @@ class ReportedFinding:
     def lines(self) -> list[Diagnostic]:
         """Its printed lines: at its source, where that is known, with notes for the code."""
         level, message = Severity(self.level.value), f"{self.message} [{self.rule}]"
+        if self.is_of_many and self.function and not self.at.source:
+            message = f"{kernel_name(self.function)}: {message}"
         source, *calls = self.at.source or (SourceLocation(self.at.file, self.at.line, 1),)
         lines = [_at(source, message, level, shown=bool(self.at.source))]
         lines += [_at(call, "inlined here") for call in calls]

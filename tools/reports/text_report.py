@@ -14,6 +14,7 @@ from fencewright.tools.reports.file_report import (
     counts_of,
     verdict_counts,
 )
+from fencewright.tools.reports.function_names import kernel_name, kernel_names
 
 
 def lines_of(
@@ -36,8 +37,8 @@ def lines_of(
     else:
         surplus = (each.at.line for each in report.findings if each.is_surplus)
         yield from _prices_left(report.prices, surplus, report.file)
-    kernels = [each.name for each in report.functions if each.is_kernel]
-    others = [each.name for each in report.functions if not each.is_kernel]
+    kernels = kernel_names([each.name for each in report.functions if each.is_kernel])
+    others = kernel_names([each.name for each in report.functions if not each.is_kernel])
     lists = (("kernels", kernels), ("functions", others))
     said = "; ".join(f"{what} {', '.join(each)}" for what, each in lists if each)
     counts = counts_of(report.findings)
@@ -56,7 +57,7 @@ def verdicts_of(report: FileReport) -> Iterator[str]:
     for each in report.functions:
         if each.verdict is not None:
             where = f"{report.file}:{each.verdict.line}" if each.verdict.line else report.file
-            yield f"{where}: {each.name}: {each.verdict.text()}"
+            yield f"{where}: {kernel_name(each.name)}: {each.verdict.text()}"
 
 
 def findings_of(report: FileReport, paint: Callable[[Diagnostic], str] = str) -> Iterator[str]:
@@ -97,11 +98,12 @@ def _rows(report: FileReport) -> Iterator[Sequence[str]]:
     verdicts = {each.name: _verdict(each) for each in report.functions}
     for each in report.findings:
         by_function.setdefault(each.function, []).append(each)
-    for name, found in by_function.items():
+    names = kernel_names([*by_function])
+    for (function, found), name in zip(by_function.items(), names, strict=True):
         counts = counts_of(found)
         errors, warnings, _ = counts.by_level
         numbers = (errors, warnings, counts.surplus, counts.cost)
-        verdict = verdicts.get(name, "-")
+        verdict = verdicts.get(function, "-")
         yield (name or "-", report.chip, verdict, *map(str, numbers), report.file)
 
 

@@ -193,5 +193,5 @@ def _of_proxies(lemma: Lemma) -> Rule:
 
 def _unknown(kernel: Kernel, claims: Sequence[Claim]) -> Order:
     claim = next((each for each in claims if each.doubt), claims[0])
-    reason = claim.doubt or "not every round is ordered by what is waited for"
+    reason = claim.doubt or "the wait does not order every iteration"
     return Order(Strength.UNKNOWN, claim.rule, reason, claim.line)

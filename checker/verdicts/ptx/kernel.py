@@ -619,6 +619,13 @@ class _Filler:
         root = self._root(pointer)
         return None if root is None else Place(root, LinearForm(0))
 
+    @cached_property
+    def _dynamic(self) -> str:
+        """The name of the shared memory whose size a launch has."""
+        variables = self.places.variables.items()
+        names = [name for name, v in variables if v.space == "shared" and v.size is None]
+        return f"{_DYNAMIC} '{names[0]}'" if len(names) == 1 else _DYNAMIC
+
     def _root(self, pointer: Param) -> Root | None:
         if is_variable(pointer):
             name = pointer.name[1:]
@@ -626,7 +633,7 @@ class _Filler:
             if variable.space == "shared":
                 if variable.size is None:
                     # All variables of open size begin at one place. Source: PTX ISA, ".extern".
-                    return Root(Region.SHARED, _DYNAMIC)
+                    return Root(Region.SHARED, self._dynamic)
                 return Root(Region.SHARED, name, variable.size)
             return Root(Region.GLOBAL, name, variable.size) if variable.space == "global" else None
         return Root(Region.PARAMETER, pointer.name)
