@@ -4,7 +4,8 @@ They are many on purpose, and none is believed: the judgement of the edited text
 PTX ISA, Parallel Synchronization and Communication Instructions; Asynchronous copy; griddepcontrol.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
@@ -170,18 +171,22 @@ def _ends_of(code: PtxCode, fault: Fault) -> tuple[int, int]:
 
 
 def _between(*texts: str) -> Row:
-    """The texts between what a finding is about, each at all places before the next text."""
+    """The texts between what a finding is about, each at all places before the next text.
+
+    The places between come first, whatever the text: what is far is hardly meant.
+    """
+    return _several(_put(texts, near=True), _put(texts, near=False))
+
+
+def _put(texts: Iterable[str], *, near: bool) -> Row:
+    """The texts at the places between what a finding is about, or at all others."""
 
     def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
         first, last = _ends_of(code, fault)
-        by_text = [list(code.puts(text, first, last)) for text in texts]
-        # The places between come first, whatever the text: what is far is hardly meant.
-        for near in (True, False):
-            for repairs in by_text:
-                for repair in repairs:
-                    number = _number_of(code, repair[0])
-                    if (first < number <= last) is near:
-                        yield repair
+        for text in texts:
+            for repair in code.puts(text, first, last):
+                if (first < _number_of(code, repair[0]) <= last) is near:
+                    yield repair
 
     return candidates
 
@@ -234,6 +239,71 @@ def _both_orders(code: PtxCode, fault: Fault) -> Iterator[Repair]:
                 )
                 acquire = ordered_name(read.statement, "acquire", scope)
                 yield (*chain.from_iterable(signal), *code.renamed(read, acquire))
+
+
+_UPDATES = frozenset("add min max and or xor".split())
+"""Operations that ``red`` has too. Source: PTX ISA, red."""
+_UNSIGNED = {"s32": "u32", "s64": "u64"}
+"""The types of sums: red has no s64, and u32 is the one of atomicAdd."""
+
+
+def _as_update(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """One atomic update in place of a load, an operation, and a store to the same address."""
+    made: dict[str, list[PtxInstruction]] = {}
+    uses = Counter(name for each in code.instructions for name in each.statement.uses)
+    for each in code.editable:
+        for register in each.statement.defines:
+            made.setdefault(register, []).append(each)
+
+    def only(register: str, operations: Container[str]) -> PtxInstruction | None:
+        """The one instruction that makes a value, where that is used once."""
+        found = made.get(register, [])
+        is_one = len(found) == 1 and uses[register] == 1 and not found[0].statement.guard
+        return found[0] if is_one and found[0].statement.opcode.words[0] in operations else None
+
+    for store in code.at((fault.line, *fault.about)):
+        statement = store.statement
+        if statement.operation != "st" or len(statement.operands) != len(("address", "value")):
+            continue
+        address, value = statement.operands
+        if (operation := only(value, _UPDATES)) is None:
+            continue
+        for place in (1, 2):
+            load = only(operation.statement.operands[place], ("ld",))
+            if load is None or load.statement.operands[1:] != (address,):
+                continue
+            other = operation.statement.operands[3 - place]
+            name = _update_name(operation.statement.opcode.words, statement.opcode.words)
+            guard = f"@{statement.guard} " if statement.guard else ""
+            yield (
+                replace(code.spots[store.number], f"{guard}{name} {address}, {other};"),
+                delete(code.spots[operation.number]),
+                delete(code.spots[load.number]),
+            )
+
+
+def _update_name(operation: Sequence[str], store: Sequence[str]) -> str:
+    """The name of ``red`` for the words of an operation and of the store of its result."""
+    first, kind = operation[0], operation[-1]
+    space = next((word for word in store if word.startswith(("global", "shared"))), "")
+    scope = _CTA if space.startswith("shared") else _GPU
+    kind = _UNSIGNED.get(kind, kind) if first == "add" else kind
+    return ".".join(filter(None, ("red", "relaxed", scope, space, first, kind)))
+
+
+_BOTH_SIDES = {"ld": "acquire", "st": "release", "red": "release", "atom": "acq_rel"}
+"""The ordering of a signal's accesses with which no order is missing, by operation."""
+
+
+def _all_orders(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """Every signal of the kernel ordered, at one scope: as those who take and free a lock are."""
+    signals = [each for each in code.editable if _is_signal(each, "st") or _is_signal(each, "ld")]
+    for scope in (_GPU, _SYS) if signals else ():
+        names = (
+            (each, ordered_name(each.statement, _BOTH_SIDES[each.statement.operation], scope))
+            for each in signals
+        )
+        yield tuple(chain.from_iterable(code.renamed(each, name) for each, name in names))
 
 
 def _is_signal(each: PtxInstruction, weak_name: str) -> bool:
@@ -370,7 +440,14 @@ def _narrower_proxy(code: PtxCode, fault: Fault) -> Iterator[Repair]:
 
 
 _RELEASES = _several(_orders("release", reads=False), _between(*_FENCES))
-_SIGNALS = _several(_orders("release", reads=False), _both_orders, _between(*_FENCES))
+_SIGNALS = _several(
+    _as_update,
+    _orders("release", reads=False),
+    _both_orders,
+    _put(_FENCES, near=True),
+    _all_orders,
+    _put(_FENCES, near=False),
+)
 _ACQUIRES = _several(_orders("acquire", reads=True), _between(*_FENCES))
 _BARRIERS = _between(_MEET)
 _IN_CLUSTER = _several(_cluster_arrivals, _between(_CLUSTER_MEETS), _before_ends)
@@ -385,7 +462,7 @@ ROWS: Mapping[Rule, Row] = MappingProxyType(
         Rule.SPIN: _orders("relaxed", reads=True),
         Rule.UNORDERED_WAIT: _ACQUIRES,
         Rule.UNORDERED_SIGNAL: _SIGNALS,
-        Rule.MISSING_BARRIER: _between(_MEET, _WARP_MEETS),
+        Rule.MISSING_BARRIER: _several(_as_update, _between(_MEET, _WARP_MEETS)),
         Rule.PROXY_FENCE: _between(*_PROXY_FENCES),
         Rule.PROXY_ACQUIRE: _between(*_PROXY_FENCES),
         Rule.PROXY_READS: _between(*_PROXY_FENCES),

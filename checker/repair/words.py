@@ -1,5 +1,6 @@
 """Repairs in words: of the source's language and lines where they are known, else of the code."""
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from types import MappingProxyType
 
@@ -49,6 +50,12 @@ _ORDER_WORDS: Mapping[str, str] = MappingProxyType(
 )
 """An order that an access gains, in CUDA's words."""
 
+_UPDATES: Mapping[str, str] = MappingProxyType(
+    {each: f"atomic{each.capitalize()}" for each in ("add", "min", "max", "and", "or", "xor")}
+)
+"""CUDA's functions for updates."""
+_RED = re.compile(rf"\bred\.(?:[\w:]+\.)*({'|'.join(_UPDATES)})\.\w+ ")
+
 Places = Callable[[int], SourceLocation | None]
 """The author's place of the statement at a line of the code, if it is known."""
 
@@ -87,6 +94,7 @@ def _described(edit: Edit, line: int, place_of: Places) -> str:
             ways = [
                 way for word, way in _ORDER_WORDS.items() if place is not None and word in gained
             ]
+            ways += [f"`{_UPDATES[found[1]]}()`" for found in _RED.finditer(text) if place]
             return f"{said}: {ways[0]}" if ways else said
         case Action.DELETE:
             word = SOURCE_WORDS.get(_joined(edit.at.text))

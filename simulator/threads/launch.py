@@ -154,7 +154,7 @@ def _count(size: Size, unit: str) -> str:
     return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
 
 
-_LAUNCH = re.compile(r"\s*([\w$%.]+)\s*<<<(.*)>>>\s*\((.*)\)\s*;?\s*", re.DOTALL)
+_LAUNCH = re.compile(r"\s*([\w$%.]+(?:<[^<>]*>)?)\s*<<<(.*)>>>\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _ARRAY = re.compile(r"([a-z]\w*)\s*\[([^\]]*)\]\s*(?:=\s*(.+))?", re.DOTALL)
 _FORM = "NAME<<<GRID, BLOCK, SHARED>>>(ARGUMENTS)"
 _RANDOM = re.compile(r"random(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
@@ -430,11 +430,24 @@ def kernels(module: Module) -> list[PtxFunction]:
 def is_named(kernel: str, name: str) -> bool:
     """True where a name is that of a kernel, or one that C++ made the kernel's of.
 
-    Source: Itanium C++ ABI, "Mangling": a length, the name, and what it is a function of.
+    Source: Itanium C++ ABI, "Mangling": a length, the name, and the arguments of its template.
     """
     if kernel == name:
         return True
-    return re.match(rf"_Z(?:N\w*?)?{len(name)}{re.escape(name)}(?!\d)", kernel) is not None
+    own, _, listed = name.partition("<")
+    arguments = [each.strip() for each in listed.rstrip("> ").split(",") if each.strip()]
+    of_template = f"I{''.join(map(_mangled, arguments))}" if arguments else ""
+    pattern = rf"_Z(?:N\w*?)?{len(own)}{re.escape(own)}(?!\d){of_template}"
+    return re.match(pattern, kernel) is not None
+
+
+_BOOLEANS = {"false": "0", "true": "1"}
+
+
+def _mangled(argument: str) -> str:
+    """A pattern of an argument of a template: of an integer its value, of a type any."""
+    value = _BOOLEANS.get(argument, argument)
+    return rf"L\w{value}E" if value.isdigit() else r"\w+?"
 
 
 def kernels_named(module: Module, name: str) -> list[PtxFunction]:

@@ -15,6 +15,7 @@ from fencewright.simulator.threads.launch import (
     LaunchError,
     Module,
     execute,
+    is_named,
     kernel_named,
     parse_launch,
     settled,
@@ -318,3 +319,19 @@ def test_structs_that_cannot_be(arguments: str, problem: str) -> None:
     found = module(parameters=".param .align 8 .b8 s[8]")
     with pytest.raises(LaunchError, match=f"^{problem.replace('(', '[(]')}"):
         execute(found, parse_launch(f"k<<<1, 1>>>({arguments})"))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_it"),
+    [
+        ("tk", True),
+        ("tk<64>", True),
+        ("tk<64, false>", True),
+        ("tk<32>", False),
+        ("tk<64, true>", False),
+        ("t", False),
+    ],
+)
+def test_a_kernel_has_the_arguments_of_its_template(name: str, is_it: bool) -> None:
+    assert is_named("_Z2tkILi64ELb0EEvPi", name) is is_it
+    assert parse_launch(f"{name}<<<1, 64>>>(i32[4])").kernel == name

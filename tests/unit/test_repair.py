@@ -632,3 +632,103 @@ def test_a_signal_that_lacks_both_orders_has_a_repair_of_two_edits(
     assert capsys.readouterr().out.count("note: repair: write") == 2
     assert "st.release.gpu" in new.read_text()
     assert "ld.acquire.gpu" in new.read_text()
+
+
+LOCK = """\
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 data, .param .u64 lock)
+{
+ .reg .pred %p<3>; .reg .b32 %r<5>; .reg .b64 %rd<3>;
+ ld.param.u64 %rd1, [data]; ld.param.u64 %rd2, [lock];
+ mov.u32 %r1, %tid.x;
+ and.b32 %r1, %r1, 31;
+ setp.ne.u32 %p1, %r1, 0;
+ @%p1 ret;
+ mov.u32 %r1, %tid.x;
+ setp.ne.u32 %p1, %r1, 0;
+ @%p1 bra OTHER;
+ONE:
+ atom.global.cas.b32 %r2, [%rd2], 0, 1;
+ setp.ne.u32 %p2, %r2, 0;
+ @%p2 bra ONE;
+ st.global.u32 [%rd1], 1;
+ atom.global.exch.b32 %r4, [%rd2], 0;
+ ret;
+OTHER:
+ atom.global.cas.b32 %r2, [%rd2], 0, 1;
+ setp.ne.u32 %p2, %r2, 0;
+ @%p2 bra OTHER;
+ st.global.u32 [%rd1], 2;
+ atom.global.exch.b32 %r4, [%rd2], 0;
+ ret;
+}
+"""
+
+
+def test_a_lock_without_orders_is_ordered_where_it_is_taken_and_freed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    code.write_text(LOCK)
+    arguments = [str(code), "--isolated", "--grid", "1", "--block", "64", "--fix", "-o", str(new)]
+    assert fence_check.main(arguments) == 0
+    assert "1 of 1 finding repaired" in capsys.readouterr().out
+    assert new.read_text().count("atom.acq_rel.gpu.global") == 4
+
+
+UPDATE = """\
+.version 8.6
+.target sm_90
+.address_size 64
+.file 1 "q.cu"
+.visible .entry k(.param .u64 data)
+{
+ .reg .b32 %r<5>; .reg .b64 %rd<3>;
+ ld.param.u64 %rd1, [data];
+ mov.u32 %r1, %tid.x;
+ .loc 1 3 2
+ ld.global.u32 %r2, [%rd1];
+ add.s32 %r3, %r1, %r2;
+ st.global.u32 [%rd1], %r3;
+ .loc 1 4 1
+ ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("add.s32", "red.relaxed.gpu.global.add.u32 [%rd1], %r1;", "`atomicAdd()`"),
+        ("max.s32", "red.relaxed.gpu.global.max.s32 [%rd1], %r1;", "`atomicMax()`"),
+        ("xor.b32", "red.relaxed.gpu.global.xor.b32 [%rd1], %r1;", "`atomicXor()`"),
+    ],
+)
+def test_an_update_of_several_statements_becomes_one(
+    old: str, new: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    code.write_text(UPDATE.replace("add.s32", old))
+    assert fence_check.main([str(code), "--isolated", "--fix", "-o", str(written)]) == 0
+    said = capsys.readouterr().out
+    assert f"line 13 (q.cu:3): {word}" in said
+    assert new in written.read_text()
+    assert "ld.global" not in written.read_text()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "add.s32 %r4, %r2, 1;",  # The old value has another use.
+        "st.global.u32 [%rd1+4], %r3;",
+        "add.s32 %r3, %r1, 4;",  # The value may be another one.
+    ],
+)
+def test_an_update_whose_values_are_used_elsewhere_stays(more: str, tmp_path: Path) -> None:
+    file = read_ptx(UPDATE.replace(" .loc 1 4 1\n", f" {more}\n"), "k.ptx")
+    fault = Fault("missing-barrier", "k", 13, Level.ERROR, (11,))
+    texts = [edit.text for repair in candidates_of(file, file.text, fault) for edit in repair]
+    assert texts
+    assert not any("red." in text for text in texts)

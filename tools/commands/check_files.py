@@ -1,6 +1,5 @@
 """One file of fence-check: reads it, runs the analyses, and reports their findings."""
 
-import os
 import re
 import traceback
 from argparse import Namespace
@@ -37,7 +36,13 @@ from fencewright.tools.commands.compare_source import (
 )
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 from fencewright.tools.inputs.code_kind import check_is_code, is_ptx_file
-from fencewright.tools.reports.author_text import Ignore, ignores_in, paths_of, source_ignores
+from fencewright.tools.reports.author_text import (
+    Ignore,
+    ignores_in,
+    paths_of,
+    source_ignores,
+    sources_of,
+)
 from fencewright.tools.reports.file_report import (
     CodeLine,
     FileReport,
@@ -321,10 +326,7 @@ class _Reporter:
         def place_of(line: int) -> SourceLocation | None:
             return next(iter(self._place(finding, line).source), None)
 
-        # Triton's cache has its IR, with the names of parameters, beside the code.
-        stem = os.path.splitext(self.file)[0]
-        beside = (f"{stem}{ending}" for ending in (".ttir", ".cu", ".hip"))
-        sources = tuple(dict.fromkeys((*self.paths.values(), *beside)))
+        sources = sources_of(self.paths.values(), self.file)
         return in_author_words(text, function, place_of(finding.line), place_of, sources)
 
     def unused(self, findings: Iterable[ReportedFinding]) -> Iterator[Diagnostic]:

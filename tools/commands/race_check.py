@@ -31,6 +31,7 @@ from fencewright.tools.reports.author_text import (
     ignores_in,
     paths_of,
     source_ignores,
+    sources_of,
 )
 from fencewright.tools.reports.baseline import read_baseline, write_baseline
 from fencewright.tools.reports.color import painter
@@ -185,7 +186,7 @@ def _author_of(
     instructions = [each for function in functions for each in function.instructions]
     places = author_lines(instructions, code.files, file)
     texts = {each.line: each.text for each in instructions}
-    return places, texts, tuple(paths_of(code.files, file).values())
+    return places, texts, sources_of(paths_of(code.files, file).values(), file)
 
 
 def _verdicts(judged: _File, asked: Sequence[str], tool: str) -> Iterator[Verdict]:

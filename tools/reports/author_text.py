@@ -93,6 +93,13 @@ def paths_of(files: Mapping[int, str], code: str) -> Mapping[int, str]:
     return {number: _path_of(name, folder) for number, name in files.items()}
 
 
+def sources_of(paths: Iterable[str], code: str) -> tuple[str, ...]:
+    """The sources in which names of the author are looked for: those that the ``code`` names, and
+    those beside it; Triton's cache has its IR there."""
+    stem = os.path.splitext(code)[0]
+    return tuple(dict.fromkeys((*paths, *(f"{stem}{end}" for end in (".ttir", ".cu", ".hip")))))
+
+
 class Compiled(Protocol):
     """An instruction at a line of a text, with the source that it was compiled from."""
 
