@@ -6,6 +6,7 @@ from types import MappingProxyType
 from fencewright.checker.findings.finding import SURPLUS, Finding, Level
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation, places_of
 from fencewright.tools.reports.function_names import in_author_words, short_name
+from fencewright.tools.reports.numba_names import smem_names
 
 _Sources = Mapping[int, SourceLine | None]
 """The places in the source of the lines of a function."""
@@ -36,7 +37,9 @@ def findings_in(
             return next(iter(places_of(source and source.in_kernel, files)), None)
 
         place = place_of(finding.line)
-        message = in_author_words(finding.message, name, place, place_of, paths, parameters)
+        message = in_author_words(
+            finding.message, name, place, place_of, paths, parameters, smem_names([code])
+        )
         for word, own in words.items():
             message = message.replace(word, own)
         said = f"{finding.level}: {message} [{finding.rule}]"

@@ -26,6 +26,7 @@ from fencewright.tools.reports import function_names
 from fencewright.tools.reports.author_text import ignores_in
 from fencewright.tools.reports.file_report import CodeLine, ReportedFinding, ReportedStep
 from fencewright.tools.reports.function_names import in_author_words, parameters_of, texts_of
+from fencewright.tools.reports.numba_names import parameters_in, smem_names
 
 ROOT = Path(__file__).parents[2]
 
@@ -579,6 +580,42 @@ def test_a_macro_that_defines_kernels_names_their_parameters(tmp_path: Path) -> 
     for kernel in ("_Z10sum_kernelPiS_", "_Z11last_kernelPfS_"):
         assert parameters_of(kernel, (str(source),)) == ("data", "flag")
     assert parameters_of("other_kernel", (str(source),)) == ()
+
+
+PYTHON = """\
+@cuda.jit
+def other(x):
+    tile = cuda.shared.array(64, float32)
+
+@cuda.jit
+def mix(x, n: int, out=None):
+    tile = cuda.shared.array(64, float32)
+    more = numba.cuda.shared.array(shape=64, dtype=float32)
+    out[0] = tile[0]
+
+def after(): pass
+"""
+ARRAY = "Array<float, {}, C, mutable, aligned>"
+
+
+def test_numba_s_parameters_and_shared_arrays_have_their_names(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(PYTHON)
+    kernel = f"__main__::mix({ARRAY.format(2)}, int, {ARRAY.format(1)})"
+    assert [*parameters_in(PYTHON, kernel)] == [("x",) * 9 + ("n",) + ("out",) * 7]
+    assert not [*parameters_in(PYTHON, f"__main__::mix({ARRAY.format(2)})")]
+    names = smem_names(["mov.u64 %rd1, _cudapy_smem_12;", "mov.u64 %rd1, _cudapy_smem_9;"])
+    assert names == ("_cudapy_smem_9", "_cudapy_smem_12")
+    message = "the shared variable '_cudapy_smem_12' where"
+    for arrays, words in ((names, "'more'"), (names[1:], "'_cudapy_smem_12'")):
+        said = in_author_words(
+            message, "mix", None, lambda _: None, [str(tmp_path / "k.py")], arrays=arrays
+        )
+        assert said == f"the shared variable {words} where"
+
+
+def test_names_of_kernels_have_no_tags_of_numba() -> None:
+    (name,) = function_names.kernel_names(["_ZN8__main__3revB2v1B4cw51E5ArrayIfLi1EE"])
+    assert name == "__main__::rev"
 
 
 def test_a_finding_of_one_of_many_functions_names_it(

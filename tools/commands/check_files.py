@@ -50,6 +50,7 @@ from fencewright.tools.reports.file_report import (
     ReportedStep,
 )
 from fencewright.tools.reports.function_names import in_author_words
+from fencewright.tools.reports.numba_names import smem_names
 from fencewright.tools.statuses import INCOMPLETE, USAGE
 
 STDIN = "<stdin>"
@@ -327,7 +328,13 @@ class _Reporter:
             return next(iter(self._place(finding, line).source), None)
 
         sources = sources_of(self.paths.values(), self.file)
-        return in_author_words(text, function, place_of(finding.line), place_of, sources)
+        at = place_of(finding.line)
+        arrays = self._arrays
+        return in_author_words(text, function, at, place_of, sources, arrays=arrays)
+
+    @property
+    def _arrays(self) -> tuple[str, ...]:
+        return smem_names(each.text for _, each in self.code.values())
 
     def unused(self, findings: Iterable[ReportedFinding]) -> Iterator[Diagnostic]:
         """The comments of the code that ignore none of its findings."""

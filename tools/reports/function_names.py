@@ -9,6 +9,7 @@ from shutil import which
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools.llvm_tools import find_llvm_tool
 from fencewright.tools.reports.author_text import line_of, text_of
+from fencewright.tools.reports.numba_names import SMEM, array_in, parameters_in
 
 
 def demangled(name: str) -> str:
@@ -17,7 +18,11 @@ def demangled(name: str) -> str:
 
     Source: Itanium C++ ABI, 5.1: mangled names begin with ``_Z``; 3.4: ``__cxa_demangle``.
     """
-    return demangled_all((name,))[0] if name.startswith("_Z") else name
+    return _TAG.sub("", demangled_all((name,))[0]) if name.startswith("_Z") else name
+
+
+_TAG = re.compile(r"\[abi:\w+\]")
+"""A tag of numba's for each version of a kernel, and of libraries."""
 
 
 @cache
@@ -36,7 +41,7 @@ def kernel_names(names: Sequence[str]) -> Sequence[str]:
     """Names of functions as ``kernel_name`` has them."""
     mangled = tuple(each for each in names if each.startswith("_Z"))
     known = dict(zip(mangled, demangled_all(mangled), strict=True)) if mangled else {}
-    return [_without_arguments(known.get(each, each)) or each for each in names]
+    return [_without_arguments(_TAG.sub("", known.get(each, each))) or each for each in names]
 
 
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
@@ -80,12 +85,13 @@ def in_author_words(
     place_of: Callable[[int], SourceLocation | None],
     sources: Sequence[str],
     parameters: Sequence[str] = (),
+    arrays: Sequence[str] = (),
 ) -> str:
     """A message with the variables, parameters and lines of the source, where that can be read.
 
     ``at``: the place that it is printed at, None where that is the code, whose lines it keeps then.
     ``place_of``: of a line of the code; ``sources``: paths in which parameters are looked for,
-    unless their names are given.
+    unless their names are given. ``arrays``: the shared arrays of numba's.
     """
 
     def names(kernel: str) -> Sequence[str]:
@@ -102,6 +108,11 @@ def in_author_words(
             return f"the memory of {_named(names(kernel), int(found[2]))}"
         return _at(names(kernel), int(found[2])) or found[0]
 
+    def array(found: re.Match[str]) -> str:
+        texts = map(text_of, sources)
+        own = (array_in(text, demangled(kernel), found[0], arrays) for text in texts)
+        return next(filter(None, own), found[0])
+
     def line(found: re.Match[str]) -> str:
         place = place_of(int(found[1]))
         if at is None or place is None or not line_of(place.file, place.line):
@@ -110,7 +121,7 @@ def in_author_words(
             f"line {place.line}" if place.file == at.file else f"line {place.line} of {place.file}"
         )
 
-    message = _ARGUMENT.sub(argument, _PARAMETER.sub(parameter, message))
+    message = _ARGUMENT.sub(argument, _PARAMETER.sub(parameter, SMEM.sub(array, message)))
     return _LINE.sub(line, _MANGLED.sub(lambda found: variable_name(found[0]), message))
 
 
@@ -149,6 +160,7 @@ def _at(names: Sequence[str], number: int) -> str:
 def parameters_of(kernel: str, sources: tuple[str, ...]) -> tuple[str, ...]:
     """The names of a kernel's parameters in the one definition of it in sources; none otherwise."""
     found = {each for text in texts_of(sources) for each in _definitions(kernel, text)}
+    found |= {each for path in sources for each in parameters_in(text_of(path), demangled(kernel))}
     return found.pop() if len(found) == 1 else ()
 
 
