@@ -11,6 +11,7 @@ import sys
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fencewright.checker.findings.finding import Level
@@ -552,6 +553,8 @@ def _prepare(arguments: Namespace) -> None:
 
 
 _DIMENSIONS = 3
+_MOST_THREADS = 1024
+"""The threads of a block. Source: CUDA C++ Programming Guide, "Compute Capabilities"; HIP alike."""
 
 
 def _sizes(text: str | None, option: str) -> tuple[int, int, int] | None:
@@ -564,6 +567,8 @@ def _sizes(text: str | None, option: str) -> tuple[int, int, int] | None:
     sizes = [int(part) for part in parts]
     if not all(sizes):
         raise usage(f"--{option} {text}: a size is at least 1", NAME)
+    if option == "block" and prod(sizes) > _MOST_THREADS:
+        raise usage(f"--block {text}: a block has at most {_MOST_THREADS} threads", NAME)
     x, y, z = (*sizes, 1, 1)[:_DIMENSIONS]
     return x, y, z
 

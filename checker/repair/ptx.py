@@ -444,9 +444,8 @@ _SIGNALS = _several(
     _as_update,
     _orders("release", reads=False),
     _both_orders,
-    _put(_FENCES, near=True),
     _all_orders,
-    _put(_FENCES, near=False),
+    _between(*_FENCES),
 )
 _ACQUIRES = _several(_orders("acquire", reads=True), _between(*_FENCES))
 _BARRIERS = _between(_MEET)
@@ -460,7 +459,9 @@ ROWS: Mapping[Rule, Row] = MappingProxyType(
         Rule.COHERENCE: _several(_orders("relaxed", reads=True), _orders("relaxed", reads=False)),
         Rule.LOST_BARRIER: _BARRIERS,
         Rule.SPIN: _orders("relaxed", reads=True),
-        Rule.UNORDERED_WAIT: _ACQUIRES,
+        Rule.UNORDERED_WAIT: _several(
+            _orders("acquire", reads=True), _all_orders, _between(*_FENCES)
+        ),
         Rule.UNORDERED_SIGNAL: _SIGNALS,
         Rule.MISSING_BARRIER: _several(_as_update, _between(_MEET, _WARP_MEETS)),
         Rule.PROXY_FENCE: _between(*_PROXY_FENCES),

@@ -95,6 +95,11 @@ def repair_of(
     """The first of the candidates, the smallest first, that ends a finding and does no harm."""
     judged = judged.of(fault.function)
     tried: set[str] = {text}
+
+    def is_right(repair: Repair, new: str) -> bool:
+        again = judge(new, fault.function)
+        return again is not None and ends(fault, repair, judged, again)
+
     for repair in candidates:
         try:
             new = edited(text, repair)
@@ -106,9 +111,23 @@ def repair_of(
         if len(tried) > _MOST_TRIED:
             return Found(None, _MOST_TRIED, is_cut=True)
         tried.add(new)
-        if (again := judge(new, fault.function)) is not None and ends(fault, repair, judged, again):
-            return Found(repair, len(tried) - 1)
+        if is_right(repair, new):
+            return Found(_smallest(repair, lambda r: is_right(r, edited(text, r))), len(tried) - 1)
     return Found(None, len(tried) - 1)
+
+
+_MOST_NEEDED = 2
+"""Edits of a repair that are made for each other: a signal and its read."""
+
+
+def _smallest(repair: Repair, is_right: Callable[[Repair], bool]) -> Repair:
+    """The repair without the statements that need no other form."""
+    for edit in repair:
+        if len(repair) <= _MOST_NEEDED or edit.action is not Action.REPLACE:
+            return repair
+        less = tuple(each for each in repair if each is not edit)
+        repair = less if is_right(less) else repair
+    return repair
 
 
 def ends(fault: Fault, repair: Repair, judged: Judgement, again: Judgement) -> bool:

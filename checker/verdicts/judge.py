@@ -1063,11 +1063,12 @@ class _Judge:
         for launch in launches or self._exact_launches():
             witness = self._solver(relation, launch=launch).witness(constraints)
             if witness is not None:
-                return self.small[(launch.block or self.blocks[0]) > self.blocks[0]], witness
+                size = self.small[(launch.block or self.blocks[0]) > self.blocks[0]]
+                return size, witness.apart(relation)
         for size in () if launches else (*self.small, _ANY):
             witness = self._solver(relation, size).witness(constraints)
             if witness is not None:
-                return size, witness
+                return size, witness.apart(relation)
         return _ANY, None
 
     def _condition(self, conflict: Conflict, size: tuple[int, int], of_all: str) -> str:

@@ -23,9 +23,9 @@ where a barrier always stands between. A rule that recognises a barrier gives it
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.lowering.code.dominance import Spans, dominates, spans_of
@@ -512,6 +512,14 @@ class Witness:
     threads: tuple[Numbers, Numbers]
     ctas: tuple[Numbers, Numbers]
     parameters: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def apart(self, relation: Relation) -> Self:
+        """It with two CTAs where threads of two are meant: a kernel that reads no index of its CTA,
+        but its rank in a cluster, does not tell them apart."""
+        one, other = self.ctas
+        if relation is not Relation.GRID or one != other:
+            return self
+        return replace(self, ctas=(one, (other[0] - 1 if other[0] else 1, *other[1:])))
 
     def thread(self, number: int) -> str:
         """One of the two threads as a message names it."""

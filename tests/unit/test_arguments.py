@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from fencewright.tools import fence_check, fence_opt, fence_sim, fence_translate
+from fencewright.tools.statuses import USAGE
 
 Main = Callable[[Sequence[str]], int]
 
@@ -54,3 +55,10 @@ def test_a_seed_of_nothing_random(capsys: pytest.CaptureFixture[str]):
     assert fence_sim.main(["run", "x.mlir", "--seed", "1"]) == 2
     said = capsys.readouterr().err
     assert said == "fence-sim: error: --seed has no effect without --random\n"
+
+
+def test_a_block_that_no_launch_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for block in ("2048", "33,32"):
+        assert fence_check.main(["k.ptx", "--block", block]) == USAGE
+        said = f"fence-check: error: --block {block}: a block has at most 1024 threads\n"
+        assert capsys.readouterr().err == said

@@ -79,7 +79,7 @@ def test_what_only_the_hardest_reading_needs_stays() -> None:
     found = surplus(store, stored, back, stored, back, stored, flag, mode=gfx1250)
     assert len({each.line - HEAD for each in found} & {2, 4}) == 1
     (nothing, *_) = surplus(back, stored, flag, mode=gfx1250)
-    assert "yet to be written back to the cluster" in nothing.reason
+    assert "already written back to the cluster" in nothing.reason
 
 
 @pytest.mark.parametrize(
@@ -208,12 +208,12 @@ def test_costs_and_reasons() -> None:
     assert found.finding.message.startswith(
         "buffer_wbl2 sc1 is redundant and costs 24 units a wave: "
     )
-    assert found.reason.startswith("no path leads here with a store that has yet to be written")
+    assert found.reason.startswith("on every path all stores are already written back")
     (found,) = surplus(SEE, WAIT, INV, "v_mov_b32_e32 v9, v7")
     assert found.rule is Rule.SURPLUS_INVALIDATE
     assert found.price == 24
     assert found.reason == (
-        f"nothing reads what a cache may still hold of before line {HEAD}, or not until the next one"
+        f"before the next one nothing reads data that may be older than line {HEAD}"
     )
 
 

@@ -344,3 +344,13 @@ def test_a_sum_without_an_atomic_is_told_to_use_one() -> None:
         f"{_OWN} ld.shared.u32 %r8, [tile]; add.u32 %r8, %r8, %r1; st.shared.u32 [tile], %r8;"
     )
     assert "use an atomic" in finding.message
+
+
+def test_blocks_that_a_kernel_does_not_tell_apart_are_two() -> None:
+    body = """
+    mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd4, %rd1, %rd3;
+    mov.u32 %r9, %cluster_ctarank; st.global.u32 [%rd4], %r9;
+    """
+    (finding,) = found(body)
+    assert "thread 0 of block 1 writes" in finding.message
+    assert "where thread 0 of block 0 writes it too" in finding.message

@@ -8,7 +8,7 @@
 
 ; LLVM's releases to a cluster only wait. Whether that is enough the manual of gfx1250 leaves open.
 
-; CHECK:      cluster.ll:37:1: note: the store of source line 36 (code line [[STORE:[0-9]+]]: {{.*}}) may not be complete at cluster when the release cluster store of source line 37 (code line {{[0-9]+}}: {{.*}} scope:SCOPE_SE) issues, should a cache of the work-group report stores done (which LLVM takes it not to do): global_wb scope:SCOPE_SE and s_wait_storecnt 0x0 are missing [release]
+; CHECK:      cluster.ll:37:1: note: producer: the store of source line 36 (code line [[STORE:[0-9]+]]: {{.*}}) may not be complete at cluster when the release cluster store of source line 37 (code line {{[0-9]+}}: {{.*}} scope:SCOPE_SE) issues, should a cache of the work-group report stores done (which LLVM takes it not to do): global_wb scope:SCOPE_SE and s_wait_storecnt 0x0 are missing [release]
 ; CHECK-NEXT: cluster.ll:37:1: note: on the machine, two waves end with P1:r1 == 0 and P1:r0 == 1: fence-sim run {{.*}}found1.mlir --mcpu gfx1250 --readings every
 ; CHECK:      0 errors
 ; CHECK:      3 of 3 functions compared

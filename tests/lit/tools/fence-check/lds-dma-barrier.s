@@ -1,7 +1,7 @@
 ; RUN: not fence-check --fail-on note %s | filecheck %s
 ; A barrier lets other waves read LDS that a load from memory may not have written yet.
 
-; CHECK:      lds-dma-barrier.s:20:1: warning: another thread may read the LDS here while the write of line 17 is in flight: nothing waits for it before the barrier of line 18; write s_waitcnt vmcnt(0) there [lds-dma-barrier]
+; CHECK:      lds-dma-barrier.s:20:1: warning: bad: another thread may read the LDS here while the write of line 17 is in flight: nothing waits for it before the barrier of line 18; write s_waitcnt vmcnt(0) there [lds-dma-barrier]
 ; CHECK-NEXT: lds-dma-barrier.s: gfx942: functions good, bad: 0 errors, 1 warning, 0 notes
 
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"

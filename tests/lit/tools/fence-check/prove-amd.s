@@ -4,7 +4,7 @@
 
 // CHECK: prove-amd.s:17: right: race-free (by arithmetic, barrier; assuming that
 // CHECK: prove-amd.s:28: unwaited: race
-// CHECK-NEXT: prove-amd.s:33:1: warning: thread 255 of block 0 reads the LDS where thread 0 of block 0 writes it (line 31, as in --grid 2 --block 256): line 31 is not waited for before the barrier; wait for it before the barrier [lds-barrier]
+// CHECK-NEXT: prove-amd.s:33:1: warning: unwaited: thread 255 of block 0 reads the LDS where thread 0 of block 0 writes it (line 31, as in --grid 2 --block 256): line 31 is not waited for before the barrier; wait for it before the barrier [lds-barrier]
 // CHECK: 1 proved, 1 with a race, 0 not judged
 
 // STRICT: kernels right, unwaited: 0 errors, 1 warning, 0 notes

@@ -1,7 +1,7 @@
 ; RUN: not fence-check --fail-on warning %s | filecheck %s
 ; The scalar cache keeps what it has when the caches of vector memory are invalidated.
 
-; CHECK:      scalar-stale.s:23:1: warning: this may read global memory as it was before a signal that was waited for: the invalidate of line 22 leaves the scalar cache as it is; read it by a vector load, or write s_dcache_inv before [scalar-stale]
+; CHECK:      scalar-stale.s:23:1: warning: bad: this may read global memory as it was before a signal that was waited for: the invalidate of line 22 leaves the scalar cache as it is; read it by a vector load, or write s_dcache_inv before [scalar-stale]
 ; CHECK-NEXT: scalar-stale.s: gfx942: functions good, bad: 0 errors, 1 warning, 0 notes
 
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"

@@ -1,7 +1,7 @@
 ; RUN: not fence-check --fail-on warning %s | filecheck %s
 ; A loop waits by a load that its own L1 may serve for ever.
 
-; CHECK:      spin-stale.s:19:1: warning: the loop waits until another thread changes global memory, and the L1 may serve the load, which nothing in the loop invalidates: load it with sc0 sc1, or invalidate in the loop [spin-stale]
+; CHECK:      spin-stale.s:19:1: warning: bad: the loop waits until another thread changes global memory, and the L1 may serve the load, which nothing in the loop invalidates: load it with sc0 sc1, or invalidate in the loop [spin-stale]
 ; CHECK-NEXT: spin-stale.s: gfx942: functions good, bad: 0 errors, 1 warning, 0 notes
 
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"

@@ -2,9 +2,9 @@
 ; RUN: fence-check %s | filecheck %s --check-prefix=SILENT
 ; What can go without anybody noticing, and what it costs.
 
-; CHECK:      surplus.s:22:1: note: buffer_wbl2 sc1 is redundant and costs 24 units a wave: no path leads here with a store that has yet to be written back to the agent [surplus-write-back]
-; CHECK-NEXT: surplus.s:23:1: note: s_waitcnt vmcnt(0) is redundant and costs 8 units a wave: nothing uses, overwrites or publishes what it waits for, or not until the next one [surplus-wait]
-; CHECK-NEXT: surplus.s:27:1: note: buffer_inv sc1 is redundant and costs 24 units a wave: nothing reads what a cache may still hold of before line 25, or not until the next one [surplus-invalidate]
+; CHECK:      surplus.s:22:1: note: bad: buffer_wbl2 sc1 is redundant and costs 24 units a wave: on every path all stores are already written back to the agent [surplus-write-back]
+; CHECK-NEXT: surplus.s:23:1: note: bad: s_waitcnt vmcnt(0) is redundant and costs 8 units a wave: before the next wait nothing uses, overwrites or publishes the results [surplus-wait]
+; CHECK-NEXT: surplus.s:27:1: note: bad: buffer_inv sc1 is redundant and costs 24 units a wave: before the next one nothing reads data that may be older than line 25 [surplus-invalidate]
 ; CHECK-NEXT: surplus.s: good: 2 fences and waits stay: 104 (estimated), each executed once
 ; CHECK-NEXT: surplus.s: bad: 1 fence or wait stays: 8 (estimated), each executed once
 ; CHECK-NEXT: surplus.s: gfx942: functions good, bad: 0 errors, 0 warnings, 3 notes
