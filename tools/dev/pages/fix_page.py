@@ -40,10 +40,10 @@ _HEAD = """<!-- Written by `make docs` from tests/museum/repairs.tsv, which
 
 # Repairs
 
-`fence-check --fix` looks for the smallest repair of each finding: another ordering, scope or state space of
-an instruction, a lower count of a wait, then an added fence, wait or barrier, or a removed redundant one. At most 48
-candidates of a finding are checked again: the finding must be gone, none may be new, and no function may be proved less
-than before. A barrier that not all threads reach is no repair.
+`fence-check --fix` looks for the smallest repair of each finding: one atomic for an update of several instructions,
+other orderings, scopes or state spaces, a lower count of a wait, an added fence, wait or barrier, or a removed redundant
+one. At most 48 candidates of a finding are checked again: the finding must be gone, none may be new, and no function
+proved less. A barrier that not all threads reach is no repair.
 
 <!-- before: cp tests/museum/lost-write-back-wait/* . -->
 ```console
