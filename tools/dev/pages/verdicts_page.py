@@ -62,8 +62,8 @@ def verdicts_page() -> str:
             "The same kernels, executed; a label that is contradicted has a note below.\n",
             _executed(labelled),
             "## Production kernels\n",
-            "Without a launch; rows of `tools/dev/production_kernels.py`. CUB's and libcu++'s are"
-            " calls of their algorithms, Triton's its tutorials.\n",
+            "Without a launch; CUB's and libcu++'s are calls of their algorithms, Triton's its"
+            " tutorials.\n",
             _summary(production),
             "## Each labelled kernel\n",
             _list(
