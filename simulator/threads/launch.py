@@ -694,13 +694,19 @@ def given_arguments(
 ) -> tuple[tuple[Allocation | None, bytes], ...]:
     """``arguments_of`` with the bytes that arrays begin with. Raises ``LaunchError``."""
     try:
-        arguments = tuple(arguments_of(kernel, launch, memory))
+        arguments = list(arguments_of(kernel, launch, memory))
     except OutOfBounds as problem:
         raise LaunchError(str(problem)) from problem
     for number, content in given.items():
-        if (target := arguments[number][0]) is not None:
-            target.data[: len(content)] = content
-    return arguments
+        target, value = arguments[number]
+        if target is None:
+            continue
+        target.data[: len(content)] = content
+        size = kernel.parameters[number].size
+        if size is not None and isinstance(launch.arguments[number], Array):
+            value = bytes(target.data[:size])
+        arguments[number] = target, value
+    return tuple(arguments)
 
 
 def _struct_bytes(

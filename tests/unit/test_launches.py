@@ -95,6 +95,32 @@ def test_pointers_are_what_is_used_as_an_address() -> None:
     assert pointers(kernel_named(of, "k")) == {"a", "b"}
 
 
+def test_a_struct_has_the_bytes_that_are_given() -> None:
+    of = module(
+        "ld.param.u32 %r1, [s+4]; ld.param.u64 %rd1, [a]; st.global.u32 [%rd1], %r1; ret;",
+        parameters=".param .u64 a, .param .align 4 .b8 s[8]",
+    )
+    launch = parse_launch("k<<<1, 1>>>(u32[1], b8[8])")
+    found = execute(of, launch, given={1: bytes([0, 0, 0, 0, 9, 0, 0, 0])})
+    assert found.arguments[0] is not None
+    assert values(found.arguments[0]) == [9]
+
+
+def test_declarations_need_no_blanks() -> None:
+    """Inline PTX of CUDA's headers has ``.reg.b8 myreg``."""
+    text = (
+        f"{HEAD}.global.u32 g = 7;\n.visible .entry k(.param.u64 a)\n"
+        "{.reg.b32 %r<3>; .reg.b64 %rd<2>; .shared.align 4 .b8 q[16];"
+        "{.reg.b32 h; mov.u32 h, 5; mov.u32 %r1, h;} ld.global.u32 %r2, [g];"
+        "add.u32 %r1, %r1, %r2; st.shared.u32 [q+12], %r1; ld.shared.u32 %r1, [q+12];"
+        "ld.param.u64 %rd1, [a]; st.global.u32 [%rd1], %r1; ret;}\n"
+    )
+    of = Module(read_ptx(text, "k.ptx"))
+    found = execute(of, parse_launch("k<<<1, 1>>>(u32[1])"))
+    assert found.arguments[0] is not None
+    assert values(found.arguments[0]) == [12]
+
+
 def test_a_narrow_parameter_is_no_pointer() -> None:
     body = """
 .shared .b32 s[64]; ld.param.u16 %r1, [h]; ld.param.u32 %r2, [w]; mov.u32 %r3, s;

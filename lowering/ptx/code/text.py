@@ -206,14 +206,14 @@ _NAME = re.compile(
     r"\.(?:entry|func)\s*(?:\.\w+\s*)*(?:\((?P<returned>[^)]*)\)\s*)?(?P<name>[\w$%.]+)"
 )
 _DECLARED = re.compile(
-    r"\.(?P<space>global|shared|const|local|param|tex|surf)(?:::\w+)?(?P<rest>\s.*)", re.DOTALL
+    r"\.(?P<space>global|shared|const|local|param|tex|surf)(?:::\w+)?(?P<rest>[\s.].*)", re.DOTALL
 )
 _ELEMENT = re.compile(r"\.(?P<type>[busf]\d+|bf16|[bf]16x2|b128|pred|texref|samplerref|surfref)\b")
 _ALIGNED = re.compile(r"\.align\s+(\d+)")
 _ARRAY = re.compile(r"(?P<name>[\w$%]+)\s*(?P<sizes>(?:\[\s*\d*\s*\])*)\s*(?:=|$|,)")
-_PARAMETER = re.compile(r"\.param\s+(?P<rest>[^,]*)")
+_PARAMETER = re.compile(r"\.param\b(?P<rest>[^,]*)")
 _PARAMETER_NAME = re.compile(r"(?P<name>[\w$%.]+)\s*(?:\[\s*(?P<size>\d*)\s*\])?\s*$")
-_REGISTERS = re.compile(r"\.reg\s+(?:\.v[24]\s+)?\.(\w+)\s+(.*)", re.DOTALL)
+_REGISTERS = re.compile(r"\.reg\s*(?:\.v[24]\s*)?\.(\w+)\s+(.*)", re.DOTALL)
 _FAMILY = re.compile(r"([%\w$]+)\s*<\s*(\d+)\s*>")
 _REFERENCE = re.compile(r"[%$]?[A-Za-z_$][\w$]*")
 
