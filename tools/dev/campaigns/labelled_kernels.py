@@ -26,7 +26,7 @@ from fencewright.checker.verdicts.solver import Launch as Sizes
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.race.rules import Fault
 from fencewright.simulator.race.verdict import Judgement, Verdict, judge
-from fencewright.simulator.threads.launch import Launch, Module, parse_launch, read_module
+from fencewright.simulator.threads.launch import Launch, Module, parse_launch
 
 DATA = Path(__file__).resolve().parents[3] / "tests" / "data" / "verdicts" / "labelled.tsv"
 Row = dict[str, str]
@@ -100,7 +100,7 @@ def texts_below(folders: Sequence[Path]) -> dict[tuple[str, str], Path]:
 @cache
 def _module(path: Path) -> Module:
     text = path.read_text(encoding="utf-8")
-    return read_module(read_ptx(text, path.name), text)
+    return Module(read_ptx(text, path.name))
 
 
 # Verdicts
