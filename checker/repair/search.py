@@ -122,11 +122,13 @@ _MOST_NEEDED = 2
 
 def _smallest(repair: Repair, is_right: Callable[[Repair], bool]) -> Repair:
     """The repair without the statements that need no other form."""
+    if any(each.action is not Action.REPLACE for each in repair):
+        # Its edits are one change: of an update, say, whose load goes.
+        return repair
     for edit in repair:
-        if len(repair) <= _MOST_NEEDED or edit.action is not Action.REPLACE:
-            return repair
         less = tuple(each for each in repair if each is not edit)
-        repair = less if is_right(less) else repair
+        if len(repair) > _MOST_NEEDED and is_right(less):
+            repair = less
     return repair
 
 

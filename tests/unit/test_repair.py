@@ -174,6 +174,20 @@ ret;
     assert [each.partition("; ")[2] for each in copies] == [f"likewise in line {first[1].at.line}"]
 
 
+def test_a_repair_keeps_the_edits_that_it_needs_and_one_change_is_whole() -> None:
+    fault = Fault("release", "f", 1, Level.ERROR)
+    wrong, right = Judgement((fault,)), Judgement(())
+    changes = (replace(A, "x;"), replace(B, "y;"), replace(C, "z;"), replace(E, "w;"))
+
+    def judge(text: str, _: str) -> Judgement:
+        return right if "x;" in text and "z;" in text else wrong
+
+    found = repair_of(TEXT, fault, wrong, [changes], judge)
+    assert found.repair == (changes[0], changes[2])
+    whole = (*changes[:3], delete(E))
+    assert repair_of(TEXT, fault, wrong, [whole], judge).repair == whole
+
+
 def test_a_search_without_a_repair_gives_its_limit() -> None:
     candidates = [(before(E, f"w{n};"),) for n in range(60)]
 
