@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from fencewright.checker.check_amd import Checked
 from fencewright.checker.findings.finding import Finding, Rule
-from fencewright.checker.lifting.amd_calls import calls_of
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.findings import findings_of, merged
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Verdict
 from fencewright.checker.verdicts.solver import Launch
+from fencewright.lowering.cdna.code.calls import calls_of
 from fencewright.lowering.cdna.code.text import Function
 
 
