@@ -17,7 +17,7 @@ from fencewright.checker.verdicts.model import (
     Region,
     Root,
 )
-from fencewright.checker.verdicts.quotients import signed_quotient, unsigned_quotient
+from fencewright.lowering.code.quotients import signed_quotient, unsigned_quotient
 from fencewright.lowering.code.value import (
     Apply,
     Const,

@@ -146,7 +146,7 @@ def _amd_change(site: Site) -> tuple[AmdChange, str] | None:
         case Access() as access if access.is_scoped and not access.is_atomic:
             kept = tuple(each for each in instruction.modifiers if each not in _SCOPE_BITS)
             return AmdChange.SCOPE, instruction.with_modifiers(kept).text
-        case Access():
+        case _:
             return None
 
 

@@ -168,7 +168,7 @@ def test_a_source_says_what_it_can() -> None:
 
 def test_a_launch_of_a_template_is_one_of_each_of_its_kernels() -> None:
     both = "".join(f".visible .entry _Z1kI{each}EvT_(.param .u32 n) {{ ret; }}\n" for each in "ij")
-    of = Module(read_ptx(HEAD + both, "k.ptx"), HEAD + both)
+    of = Module(read_ptx(HEAD + both, "k.ptx"))
     launches = sources("k<int><<<2, 96>>>(12); k<unsigned><<<2, 96>>>(12);")
     found = asked_launches(of, "k", launches)
     assert [each.kernel for each in found] == ["_Z1kIiEvT_", "_Z1kIjEvT_"]
