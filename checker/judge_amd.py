@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fencewright.checker.check_amd import Checked
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.checker.verdicts.amd.kernel import kernel_of
-from fencewright.checker.verdicts.findings import findings_of, merged
+from fencewright.checker.verdicts.findings import findings_of, merged, with_notes_apart
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Verdict
 from fencewright.checker.verdicts.solver import Launch
@@ -38,6 +38,7 @@ def judged(
     function = checked.lifted.code.flow.function
     sources = {each.line: each.source for each in function.instructions}
     races = list(findings_of(verdict, lambda line: sources.get(line) or line))
+    verdict = with_notes_apart(verdict, races)
     found = merged(races, checked.hazards())
     if finds_surplus:
         kept = (each for each in found if each.rule is not Rule.SURPLUS_WAIT)

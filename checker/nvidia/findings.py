@@ -25,7 +25,7 @@ from fencewright.checker.nvidia.surplus import (
 )
 from fencewright.checker.nvidia.waits import MissingWait, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
-from fencewright.checker.verdicts.findings import findings_of, merged
+from fencewright.checker.verdicts.findings import findings_of, merged, with_notes_apart
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import ONE_AS, Obstacle, Verdict
 from fencewright.checker.verdicts.model import Conflict as Race
@@ -108,6 +108,7 @@ def judged(
     races = list(
         findings_of(verdict, lambda line: sources.get(line) or line, own if replays else _never)
     )
+    verdict = with_notes_apart(verdict, races)
     if any(each.rule is Rule.ASYNC_UNWAITED and each.level is not _NOTE for each in races):
         # A wait in the wrong place is not redundant.
         others = [each for each in others if each.rule is not Rule.SURPLUS_WAIT]

@@ -11,6 +11,7 @@ from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.model import (
     END,
     NO_BARRIER,
+    OF_VALUES,
     ONE_AS,
     ONE_VALUE,
     Access,
@@ -103,6 +104,16 @@ def findings_of(
             yield _of_side(side)
     for rule in dict.fromkeys(each.finding for each in verdict.notes):
         yield _of_notes([each for each in verdict.notes if each.finding is rule])
+
+
+def with_notes_apart(verdict: Verdict, races: Iterable[Finding]) -> Verdict:
+    """The verdict; where its races are notes, for their stores may be of one value, one of launches
+    in which values differ, or none if something else is not judged."""
+    if verdict.kind is not VerdictKind.RACE or any(each.level is not Level.NOTE for each in races):
+        return verdict
+    if verdict.obstacles:
+        return replace(verdict, kind=VerdictKind.NOT_JUDGED)
+    return replace(verdict, kind=VerdictKind.LAUNCH, condition=OF_VALUES)
 
 
 def merged(races: Sequence[Finding], others: Iterable[Finding]) -> Iterator[Finding]:

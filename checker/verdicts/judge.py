@@ -41,6 +41,7 @@ from fencewright.checker.verdicts.iterations import executed, has_one_exit
 from fencewright.checker.verdicts.model import (
     NO_BARRIER,
     NO_ORDER,
+    OF_VALUES,
     ONE_VALUE,
     UNGROUPED,
     Access,
@@ -106,7 +107,6 @@ _OF_ALL = (
 )
 _OF_CTA = ("%ctaid", "%nctaid", "%clusterid", "%cluster")
 """Names of indices and sizes that tell CTAs apart."""
-_OF_VALUES = "threads whose values differ: each writes this place"
 _MOST_PAIRS = 20_000
 _MOST_STEPS = 400_000_000
 """Pairs times instructions: a question about one pair may lead through the whole kernel."""
@@ -973,7 +973,7 @@ class _Judge:
             condition = f"as {witness}"
         is_again = first.number == second.number and first.instruction == second.instruction
         if not condition and is_again and is_free and self._may_be_one_value(first):
-            condition = _OF_VALUES
+            condition = OF_VALUES
         if not condition and _write_equal_values(first, second, relation):
             condition = ONE_VALUE
         if condition:

@@ -537,6 +537,7 @@ NO_BARRIER = "no barrier between"
 ONE_AS = "one as "
 """The beginning of the condition of a race that the launch after it shows."""
 
+OF_VALUES = "threads whose values differ: each writes this place"
 ONE_VALUE = "several threads that write one value: they leave that value, yet it is a race"
 """The condition of a race of stores that no outcome shows."""
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencewright.checker.findings.finding import Finding, Level, Rule, VerdictKind
-from fencewright.checker.verdicts.findings import findings_of
+from fencewright.checker.verdicts.findings import findings_of, with_notes_apart
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Agent, Relation, Verdict
 from fencewright.checker.verdicts.order.claims import finding_of
@@ -144,6 +144,25 @@ def test_a_place_that_all_threads_write_is_a_note_where_memory_decides_the_value
     assert "values differ" in verdict.condition
     assert verdict_of(f"{_OWN} st.shared.u32 [tile], %r1;").kind is VerdictKind.RACE
     assert verdict_of(f"{_OWN} st.shared.u32 [tile], 7;").kind is VerdictKind.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [("ld.global.u32 %r9, [%rd1];", VerdictKind.LAUNCH), ("", VerdictKind.RACE)],
+    ids=["of memory", "of the thread"],
+)
+def test_races_that_are_notes_are_of_launches_in_which_values_differ(
+    value: str, kind: VerdictKind
+) -> None:
+    body = f"""{_OWN}
+    mov.u32 %r9, %r1; {value}
+    and.b32 %r10, %r1, 1; setp.eq.u32 %p1, %r10, 0;
+    @%p1 bra EVEN;
+    st.shared.u32 [%r2], %r9; bra END;
+EVEN: st.shared.u32 [%r2], %r9;
+END:"""
+    verdict, races = verdict_of(body), found(body)
+    assert with_notes_apart(verdict, races).kind is kind
 
 
 def test_a_cluster_of_single_threads_is_assumed_where_no_thread_is_asked_for():
