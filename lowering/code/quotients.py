@@ -97,13 +97,19 @@ def _scaled(value: Value) -> Iterator[_Scaled]:
         case "add":
             # The factor has one bit more than the number: the number is added to the product.
             for product, number in (value.arguments, value.arguments[::-1]):
-                for each in _scaled(product):
+                for each in _upper_half(product):
                     # Of a negative factor: the sum of numbers of one sign could wrap.
                     is_first = each.signed and each.factor < 0 and each.shift == each.bits
                     if is_first and each.number is number:
                         yield replace(each, factor=each.factor + (1 << each.bits))
         case _:
             return
+
+
+def _upper_half(value: Value) -> Iterator[_Scaled]:
+    """A product of twice the bits without its lower ones. No sums are looked into."""
+    if isinstance(value, Apply) and value.operation == "trunc":
+        yield from (each for each in _upper_bits(value.arguments[0]) if each.bits == value.bits)
 
 
 def _upper_bits(value: Value) -> Iterator[_Scaled]:
@@ -144,7 +150,7 @@ def _with_factor_of_more_bits(value: Apply) -> tuple[Value, int] | None:
             continue
         if inner[0].operation != "sub" or inner[0].arguments[1] is not product:
             continue
-        for each in _scaled(product):
+        for each in _upper_half(product):
             bits, shift = each.bits, each.bits + by + 1
             if each.signed or each.shift != bits or each.number is not inner[0].arguments[0]:
                 continue

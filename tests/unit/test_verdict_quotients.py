@@ -150,3 +150,11 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
         if divisor not in divided(made)[operation]:
             missed.append(divisor)
     assert missed == []
+
+
+def test_long_sums_are_looked_into_once() -> None:
+    forms = Forms(folds=True)
+    total = forms.number
+    for _ in range(200):  # A hash has as many; a search of both parts of each would not end.
+        total = forms.apply("add", (total, forms.apply("add", (total, forms.number), BITS)), BITS)
+    assert not has_quotient(total)
