@@ -11,19 +11,14 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 
-from fencewright.checker.findings.finding import Level, VerdictKind
+from fencewright.checker.findings.finding import Level
 from fencewright.checker.nvidia.findings import JudgedFunction, judged
 from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.tools.dev.campaigns.labelled_kernels import WORDS, evidence
 from fencewright.tools.reports.function_names import demangled
 
 HEAD = ("project", "file", "kernel", "verdict", "evidence", "seconds")
 _MOST_ARGUMENTS = 24
-_WORDS = {
-    VerdictKind.RACE_FREE: "proved",
-    VerdictKind.RACE: "race",
-    VerdictKind.LAUNCH: "race under a condition",
-    VerdictKind.NOT_JUDGED: "not judged",
-}
 
 
 def rows_of(path: Path, project: str) -> Iterator[tuple[str, ...]]:
@@ -40,24 +35,12 @@ def rows_of(path: Path, project: str) -> Iterator[tuple[str, ...]]:
             if each.level in (Level.ERROR, Level.WARNING):
                 print(f"{path}:{each.line}: {each.level} [{each.rule}] {name}: {each.message}",
                       file=sys.stderr, flush=True)  # fmt: skip
-        yield project, path.stem, name, _WORDS[found.verdict.kind], evidence(found), seconds
+        yield project, path.stem, name, WORDS[found.verdict.kind], _reason(found), seconds
 
 
-def evidence(found: JudgedFunction) -> str:
-    """The reason for a verdict in a few words: the rules of a proof, a condition, an obstacle."""
-    verdict = found.verdict
-    match verdict.kind:
-        case VerdictKind.RACE_FREE:
-            return ", ".join(verdict.by) or "no conflict"
-        case VerdictKind.LAUNCH:
-            shown = re.sub(r"one as --launch .*", "a launch that was executed", verdict.condition)
-            return re.sub(r"\b_Z\w+_param_(\d+)", r"parameter \1", shown)
-        case VerdictKind.RACE:
-            first = verdict.conflicts[0]
-            return f"{first.finding} (line {first.second.line})"
-        case VerdictKind.NOT_JUDGED:
-            first = verdict.obstacles[0]
-            return f"{first.reason.partition(': lines')[0]} (line {first.line})"
+def _reason(found: JudgedFunction) -> str:
+    shown = re.sub(r"one as --launch .*", "a launch that was executed", evidence(found))
+    return re.sub(r"\b_Z\w+_param_(\d+)", r"parameter \1", shown)
 
 
 def short(name: str) -> str:

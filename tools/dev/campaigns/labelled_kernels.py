@@ -31,7 +31,7 @@ from fencewright.simulator.threads.launch import Launch, Module, parse_launch
 DATA = Path(__file__).resolve().parents[3] / "tests" / "data" / "verdicts" / "labelled.tsv"
 Row = dict[str, str]
 OUT_OF_SCOPE = "out of scope"
-_WORDS = {
+WORDS = {
     VerdictKind.RACE_FREE: "proved",
     VerdictKind.RACE: "race",
     VerdictKind.LAUNCH: "race under a condition",
@@ -111,14 +111,13 @@ def proved(module: Module, kernel: str, launch: Launch) -> Mapping[str, str]:
     begin = process_time()
     result = judged(module.ptx, module.ptx.functions[kernel], Sizes(launch.block, launch.grid))
     seconds = process_time() - begin
-    evidence = _PARAMETER.sub(r"parameter \1", _evidence(result)).replace(
-        kernel, short_name(kernel)
-    )
-    word = _WORDS[result.verdict.kind]
-    return {"verdict": word, "evidence": evidence, "seconds": f"{seconds:.1f}"}
+    reason = _PARAMETER.sub(r"parameter \1", evidence(result)).replace(kernel, short_name(kernel))
+    word = WORDS[result.verdict.kind]
+    return {"verdict": word, "evidence": reason, "seconds": f"{seconds:.1f}"}
 
 
-def _evidence(result: JudgedFunction) -> str:
+def evidence(result: JudgedFunction) -> str:
+    """The reason for a verdict in a few words: the rules of a proof, a condition, an obstacle."""
     verdict = result.verdict
     if verdict.kind is VerdictKind.RACE_FREE:
         return ", ".join(verdict.by) or "no conflict"
