@@ -237,8 +237,8 @@ def _names_in_round(
     a, b = first.place.offset, second.place.offset
     if a is None or b is None or first.size is None or second.size is None:
         return frozenset()
-    rounds: list[int] = []
-    own, other = _in_round(e, a, sizes, rounds), _in_round(e, b, sizes, rounds)
+    rounds, known = set[int](), dict[Value, _InRound]()
+    own, other = (_in_round(e, form, sizes, rounds, known) for form in (a, b))
     if own is None or own != other:
         return frozenset()
     digits = _digits(_split(own, is_one_cta)[1], (), is_one_cta=is_one_cta)
@@ -255,23 +255,36 @@ def _names_in_round(
     return frozenset() if any(times % step for times in rounds) else frozenset(indices)
 
 
+_InRound = tuple[LinearForm | None, frozenset[int]]
+"""A sum without multiples of a round, and their factors."""
+
+
 def _in_round(
-    e: Expressions, form: LinearForm, sizes: Counter[str], rounds: list[int]
+    e: Expressions,
+    form: LinearForm,
+    sizes: Counter[str],
+    rounds: set[int],
+    known: dict[Value, _InRound],
 ) -> LinearForm | None:
     """A sum without the multiples of some sizes' product, whose factors are added to ``rounds``;
-    None if arms of a choice differ then."""
+    None if arms of a choice differ then. ``known``: of choices, which others may share."""
     constant, terms = form.constant, dict[Value, int]()
     for value, times in form.terms:
         arm: LinearForm | None = LinearForm(0, ((value, 1),))
         inner = _without_extension(value)
         if isinstance(inner, Apply) and inner.operation == "ite":
-            own: list[int] = []
-            arm, *others = (_in_round(e, e.linear(x), sizes, own) for x in inner.arguments[1:])
-            if arm is None or others != [arm]:
+            if inner not in known:
+                own = set[int]()
+                one, other = (
+                    _in_round(e, e.linear(x), sizes, own, known) for x in inner.arguments[1:]
+                )
+                known[inner] = one if one == other else None, frozenset(own)
+            arm, factors = known[inner]
+            if arm is None:
                 return None
-            rounds += (times * by for by in own)
+            rounds |= {times * by for by in factors}
         elif Counter(filter(None, map(_size_name, factors_of(value)))) >= sizes:
-            rounds.append(times)
+            rounds.add(times)
             continue
         constant += times * arm.constant
         for part, by in arm.terms:
