@@ -66,6 +66,7 @@ VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/cdna/caches/store_through.py": (*ON_CDNA[-2:], *ON_LLVM_IR[-2:]),
     "passes/cdna/waits/sink_waits.py": ON_CDNA,
     "passes/cdna/waits/insert_waits.py": ON_CDNA,
+    "passes/cdna/waits/decision.py": ON_CDNA,
     "passes/cdna/dataflow.py": ON_CDNA,
     "passes/scoped/acquire_on_success.py": (SCOPED, *ON_CDNA[:3], *ON_LLVM_IR),
     "passes/analysis/exchanges.py": (SCOPED, *ON_CDNA[:3], *ON_LLVM_IR),
@@ -110,6 +111,9 @@ PASSES: Mapping[str, frozenset[str]] = {
     ),
     "passes/cdna/waits/loosen_waits.py": frozenset(
         {"passes/cdna/waits/sink_waits.py", "passes/cdna/waits/loosen_waits.py"}
+    ),
+    "passes/cdna/waits/decision.py": frozenset(
+        {"passes/cdna/waits/insert_waits.py", "passes/cdna/waits/loosen_waits.py"}
     ),
     "passes/cdna/dataflow.py": frozenset({"passes/cdna/waits/insert_waits.py"}),
     "lowering/cdna/counters/scoreboard.py": _CACHE_PASSES

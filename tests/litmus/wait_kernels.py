@@ -575,6 +575,7 @@ FILES = frozenset(
         "passes/cdna/waits/sink_waits.py",
         "passes/cdna/waits/loosen_waits.py",
         "passes/cdna/waits/insert_waits.py",
+        "passes/cdna/waits/decision.py",
         "passes/cdna/dataflow.py",
         "lowering/cdna/counters/scoreboard.py",
     }

@@ -241,11 +241,11 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
         "an update that releases, then seq_cst (sm_90-newest)",
     ),
     (
-        PTX + "_through: if forwards -> if False",
+        PTX + "_solve: if forwards -> if False",
         "seq_cst before a store in its block, and in the next (sm_90-newest)",
     ),
     (
-        PTX + "_through: if forwards -> if True",
+        PTX + "_solve: if forwards -> if True",
         "seq_cst before a branch, and wider where its paths join (sm_90-newest)",
     ),
     (

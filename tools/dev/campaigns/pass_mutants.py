@@ -39,6 +39,7 @@ FILES = (
     "passes/cdna/caches/store_through.py",
     "passes/cdna/waits/sink_waits.py",
     "passes/cdna/waits/insert_waits.py",
+    "passes/cdna/waits/decision.py",
     "passes/scoped/acquire_on_success.py",
     "passes/analysis/exchanges.py",
     "passes/analysis/caches.py",
