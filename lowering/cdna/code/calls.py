@@ -227,8 +227,7 @@ class _Inliner:
         """
         calls = self._calls(function)
         labels = {each.name for each in function.body if isinstance(each, AssemblyLabel)}
-        if suffix and function.name not in labels:
-            # A jump to the function itself names it.
+        if suffix and function.name not in labels and _is_jumped_to(function):
             labels.add(function.name)
             yield AssemblyLabel(function.name + suffix, function.instructions[0].line)
         for each in function.body:
@@ -259,6 +258,15 @@ class _Inliner:
         returns = [each for each in called.instructions if is_return(each)]
         jumps = any(each.is_jump for each in self._calls(called).values())
         return "" if returns == [called.body[-1]] and not jumps else f".Lreturn{own}"
+
+
+def _is_jumped_to(function: Function) -> bool:
+    """True of a function with a jump to its own first instruction."""
+    return any(
+        isinstance(operand, str) and function.name in _LABEL.findall(operand)
+        for each in function.instructions
+        for operand in each.operands
+    )
 
 
 def _copied(
