@@ -56,7 +56,7 @@ def _is_scalar_load(step: Step) -> bool:
 
 
 def _may_move(step: Step) -> bool:
-    """True of a scalar load, and of what writes a register that may have a pointer."""
+    """True of a scalar load, and of a write of a register that may have a pointer."""
     return _is_scalar_load(step) or any(map(_is_scalar, step.effects.defines))
 
 

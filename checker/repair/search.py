@@ -123,7 +123,7 @@ _MOST_NEEDED = 2
 def _smallest(repair: Repair, is_right: Callable[[Repair], bool]) -> Repair:
     """The repair without the statements that need no other form."""
     if any(each.action is not Action.REPLACE for each in repair):
-        # Its edits are one change: of an update, say, whose load goes.
+        # Its edits are one change: an update loses its load, for instance.
         return repair
     for edit in repair:
         less = tuple(each for each in repair if each is not edit)

@@ -42,7 +42,8 @@ class RegisterValues(ABC):
     ):
         self.table = ValueTable(_DEPTH)
         self.expressions = Expressions(self.table)
-        self.graph = graph
+        # Compilers leave blocks that nothing leads to, behind a trap or with an edge into a loop.
+        self.graph = graph.within(graph.reachable((0,)))
         self.block_of = block_of
         self.dominators = immediate_dominators(self.graph, 0)
         self.spans = spans_of(self.dominators)
@@ -81,7 +82,7 @@ class RegisterValues(ABC):
         """
         groups: list[SyncGroup] = []
         for block in self.order:
-            before = [p for p in self.graph.predecessors[block] if p in self.dominators]
+            before = self.graph.predecessors[block]
             members = [self._tested(start, block, signal_of) for start in before]
             known = [each for each in members if each is not None]
             if known and len(known) == len(members):
@@ -173,7 +174,7 @@ class RegisterValues(ABC):
         entering = [
             each
             for each in self.graph.predecessors[block]
-            if each in self.spans and not dominates(self.spans, block, each)
+            if not dominates(self.spans, block, each)
         ]
         value = self.edge_literals.get((above, block))
         if value is not None and entering == [above] and len(own) < _MOST_CONDITIONS:
@@ -204,7 +205,7 @@ class RegisterValues(ABC):
     def _frontiers(self) -> Mapping[int, set[int]]:
         frontiers: dict[int, set[int]] = {}
         for block in self.dominators:
-            before = [p for p in self.graph.predecessors[block] if p in self.dominators]
+            before = self.graph.predecessors[block]
             if len(before) < 2 and not (block == 0 and before):
                 continue
             for start in before:

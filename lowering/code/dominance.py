@@ -57,7 +57,5 @@ def spans_of(dominators: Mapping[NodeT, NodeT]) -> Spans[NodeT]:
 
 def dominates(spans: Spans[NodeT], above: NodeT, node: NodeT) -> bool:
     """True where every path to ``node`` leads through ``above``; a node dominates itself."""
-    if node not in spans:
-        return True  # No path leads to one without a part.
-    first, last = spans.get(above, (0, -1))
+    first, last = spans.get(above, (0, -1))  # No path leads to one without a part.
     return first <= spans[node][0] <= last

@@ -137,6 +137,7 @@ class _Wave:
                 elif isinstance(step, CrossLane):
                     self._cross(step, lanes)
                 elif isinstance(step, NamedBarrierStep):
+                    # Programs by hand in tests/unit/test_amd_named_barriers.py hold those.
                     raise NotImplementedError("named barriers are not defined here")
                 elif isinstance(step, TensorStep):
                     # simulator.threads is what those are held to.

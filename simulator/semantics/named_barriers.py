@@ -76,7 +76,7 @@ class NamedBarriers:
         return self.barriers[number].phase > phase
 
     def passed(self, wave: int) -> None:
-        """A wave goes on, and waits for the phase that is not complete next time."""
+        """Let a wave continue; it waits for the phase that is not complete next time."""
         number, _ = self.joined[wave]
         self.joined[wave] = number, self.barriers[number].phase
 

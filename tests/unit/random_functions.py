@@ -1,9 +1,9 @@
-"""Random functions of ``ir_functions`` with their inputs, and what this machine's CPU makes of them."""
+"""Random functions of ``ir_functions`` with their inputs, and the outputs of this machine's CPU."""
 
 import ctypes
 import random
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,3 +104,15 @@ def cases_of(seed: str, count: int, host: str, folder: Path) -> Iterator[Case]:
         for thread in range(THREADS):
             function(given.ctypes.data, expected.ctypes.data, thread, a, b, c)
         yield Case(f"f{n}", given, a, b, c, expected)
+
+
+def kernels_of(text: str, *, calls: bool) -> str:
+    """Kernels that have the bodies inside or, with ``calls``, call them."""
+    assert "alwaysinline" in text
+    return text.replace("alwaysinline", "noinline") if calls else text
+
+
+def differences(cases: Iterable[Case], execute: Callable[[Case], np.ndarray]) -> list[str]:
+    """The functions of which a kernel leaves other outputs than this machine."""
+    found = (case.difference(execute(case)) for case in cases)
+    return [each for each in found if each is not None]

@@ -33,7 +33,7 @@ def assembly(body: str) -> Assembly:
 
 
 def results(code: Assembly, copies: LateCopies | None) -> list[int]:
-    """What the lanes of two waves store, with copies done at once or late."""
+    """The stores of the lanes of two waves, with copies done at once or late."""
     function, configuration = code.functions["k"], CdnaConfiguration("gfx1250")
     program = program_of(function)
     words = np.arange(1, 65, dtype=np.uint32)

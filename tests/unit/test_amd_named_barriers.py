@@ -50,7 +50,7 @@ def assembly(
 
 
 def executed(code: Assembly) -> list[int]:
-    """What the first two waves find."""
+    """The values that the first two waves find."""
     program = program_of(code.functions["k"])
     words = np.zeros(256, dtype=np.uint32)
     launch = Launch((1, 1, 1), (96, 1, 1), (words, words, words))

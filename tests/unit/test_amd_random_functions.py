@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from campaigns import Share, draws
 from ir_functions import THREADS, modules_of
-from random_functions import FUNCTIONS, cases_of, compiled, needs_llvm
+from random_functions import (
+    FUNCTIONS,
+    Case,
+    cases_of,
+    compiled,
+    differences,
+    kernels_of,
+    needs_llvm,
+)
 
 from fencewright.lowering.cdna.code.flow import CALLS
 from fencewright.lowering.cdna.code.text import read_assembly
@@ -26,18 +34,15 @@ def compared(
 ) -> list[str]:
     """The functions of a module that differ; ``calls``: kernels call them."""
     modules = modules_of(seed, count)
-    kernels = modules.amd
-    if calls:
-        assert "alwaysinline" in kernels
-        kernels = kernels.replace("alwaysinline", "noinline")
     options = (
         "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-fp-contract=off",
         "-disable-promote-alloca-to-vector", "-disable-promote-alloca-to-lds",
     )  # fmt: skip
+    kernels = kernels_of(modules.amd, calls=calls)
     text = compiled(kernels, folder / "kernels.s", *options).read_text()
     found = read_assembly(text, "kernels.s").functions
-    wrong = list[str]()
-    for case in cases_of(seed, count, modules.host, folder):
+
+    def outputs(case: Case) -> np.ndarray:
         kernel = with_calls(found[case.name], found)
         assert any(each.mnemonic in CALLS for each in found[case.name].instructions) == calls
         program = program_of(kernel)
@@ -45,9 +50,9 @@ def compared(
         memory = execute(
             program, launch, allocate(program, launch), lambda _: None, needs_results=True
         )
-        if difference := case.difference(memory.contents("out", np.uint64)):
-            wrong.append(difference)
-    return wrong
+        return memory.contents("out", np.uint64)
+
+    return differences(cases_of(seed, count, modules.host, folder), outputs)
 
 
 FAULTS_OF_LLVM_22 = {

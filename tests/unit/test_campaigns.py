@@ -71,10 +71,10 @@ def test_what_is_left_is_counted(pytestconfig: pytest.Config) -> None:
         if getattr(each, "__file__", None) == str(ROOT / "tests" / "conftest.py")
     )
 
-    told: list[Any] = []
+    left: list[Any] = []
 
     def deselected(items: list[Any]) -> None:
-        told.extend(items)
+        left.extend(items)
 
     items = [
         SimpleNamespace(nodeid=f"test_x.py::test_y[{n}]", get_closest_marker=marks.get)
@@ -88,9 +88,9 @@ def test_what_is_left_is_counted(pytestconfig: pytest.Config) -> None:
         stash = pytest.Stash()
         option = {"--leave-campaigns": leave}.get
         config = SimpleNamespace(getoption=option, hook=hook, stash=stash)
-        assert (kept, told) == (items, [])
+        assert (kept, left) == (items, [])
         plugin.pytest_collection_modifyitems(config, kept)
-    assert (kept, told) == ([items[1]], [items[0], *items[2:]])
+    assert (kept, left) == ([items[1]], [items[0], *items[2:]])
     written: list[str] = []
     reporter = SimpleNamespace(config=config, stats={}, write_line=written.append)
     plugin.pytest_terminal_summary(reporter)

@@ -6,10 +6,19 @@ The functions of ``ir_functions``, which AMD's chips execute too; seeds are kept
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from campaigns import Share, draws
 from ir_functions import THREADS, modules_of
-from random_functions import FUNCTIONS, cases_of, compiled, needs_llvm
+from random_functions import (
+    FUNCTIONS,
+    Case,
+    cases_of,
+    compiled,
+    differences,
+    kernels_of,
+    needs_llvm,
+)
 
 import fencewright
 from fencewright.tools.llvm_tools import find_llvm_tool
@@ -34,17 +43,13 @@ def compared(
 ) -> list[str]:
     """The functions of a module that differ; ``calls``: kernels call them."""
     modules = modules_of(seed, count)
-    kernels = modules.nvidia
-    if calls:
-        assert "alwaysinline" in kernels
-        kernels = kernels.replace("alwaysinline", "noinline")
-    text, wrong = ptx_of(kernels, chip, folder), list[str]()
+    text = ptx_of(kernels_of(modules.nvidia, calls=calls), chip, folder)
     assert ("call.uni" in text) == calls
-    for case in cases_of(seed, count, modules.host, folder):
-        results = fencewright.execute(text, case.name, block=THREADS, args=case.arguments)
-        if difference := case.difference(results[1]):
-            wrong.append(difference)
-    return wrong
+
+    def outputs(case: Case) -> np.ndarray:
+        return fencewright.execute(text, case.name, block=THREADS, args=case.arguments)[1]
+
+    return differences(cases_of(seed, count, modules.host, folder), outputs)
 
 
 @needs_llvm

@@ -30,7 +30,7 @@ PTX = (
     *(f"setp.{relation}.u32" for relation in ("lo", "ls", "hi", "hs")),
     *(f"lop3.b32 {table}" for table in _TABLES),
 )  # fmt: skip
-"""Instructions whose values verdicts know; behind ``lop3`` its table."""
+"""Instructions whose values verdicts know; after ``lop3`` its table."""
 UNKNOWN = ("mul24", "mul.hi", "bfe")
 """The beginnings of those that need not be known."""
 

@@ -97,7 +97,7 @@ class _Filler:
         return Kernel(
             name=self.function.name,
             table=registers.table,
-            graph=registers.graph.within(registers.dominators),
+            graph=registers.graph,
             entry=0,
             dominators=registers.dominators,
             loops=registers.loops,

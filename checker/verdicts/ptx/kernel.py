@@ -43,7 +43,6 @@ from fencewright.checker.verdicts.ptx.polls import with_polls_apart
 from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code import effects
 from fencewright.lowering.code.effects import Kind, Proxy
-from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.value import Apply, Opaque, Param, Result, Value, parts_first
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
@@ -117,21 +116,7 @@ _LEVELS: Mapping[str, Scope] = {
 def kernel_of(file: PtxFile, function: PtxFunction) -> Kernel:
     """The kernel that a function of a file is."""
     whole, uncalled = with_calls(file, function)
-    return _Filler(file, with_polls_apart(_without_dead_edges(whole)), uncalled).kernel()
-
-
-def _without_dead_edges(function: PtxFunction) -> PtxFunction:
-    """The function whose unreachable blocks, left by compilers, lead nowhere."""
-    reached = graph_of(function.blocks).reachable((0,))
-    if len(reached) == len(function.blocks):
-        return function
-    return replace(
-        function,
-        blocks=tuple(
-            each if each.number in reached else replace(each, successors=(), table=())
-            for each in function.blocks
-        ),
-    )
+    return _Filler(file, with_polls_apart(whole), uncalled).kernel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +176,7 @@ class _Filler:
         return Kernel(
             name=function.name,
             table=registers.table,
-            graph=registers.graph.within(registers.dominators),
+            graph=registers.graph,
             entry=0,
             dominators=registers.dominators,
             loops=registers.loops,

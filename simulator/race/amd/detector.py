@@ -441,7 +441,7 @@ class Detector:
         if effect.write_back:
             queued = judge.with_fresh(emptied, Mark.QUEUED_BACK, home.cu, own.base)
         if not effect.deferred:
-            # A later marker is queued behind a write-back, unless that still waits for the L1.
+            # A later marker is queued after a write-back, unless that still waits for the L1.
             wave.facts = queued if self.requests_in_order else emptied
         if rule.counted is None:
             return
@@ -544,7 +544,7 @@ class Detector:
         self.meetings[meeting] = judge.join(self.meetings.get(meeting, NO_FACTS), own)
 
     def meet(self, number: int, meeting: Hashable) -> None:
-        """A wave goes on after a meeting: it knows the operations that others issued before it."""
+        """Let a wave continue after a meeting: it knows the operations of others before that."""
         wave = self.waves[number]
         wave.facts = self.judge.join(wave.facts, self.meetings.get(meeting, NO_FACTS))
 
