@@ -58,19 +58,24 @@ def judged(
     grid: Sizes = None,
     *,
     replays: bool = True,
+    finds_surplus: bool = False,
     only: str | None = None,
 ) -> "Iterator[JudgedFunction]":
     """All functions, or ``only`` one, with their verdicts and findings, for all launches or for
     one.
 
     ``replays``: races are executed, and those that an execution shows again are errors.
+    ``finds_surplus``: verdicts without each barrier are made too.
     """
     from fencewright.checker.nvidia.findings import judged as judged_function
     from fencewright.checker.verdicts.solver import Launch
 
     for function in module.functions.values():
         if only in (None, function.name):
-            yield judged_function(module, function, Launch(block, grid), replays=replays)
+            launch = Launch(block, grid)
+            yield judged_function(
+                module, function, launch, replays=replays, finds_surplus=finds_surplus
+            )
 
 
 def named(module: "PtxFile", judged: "Iterable[JudgedFunction]") -> Iterator[FunctionName]:

@@ -6,9 +6,9 @@ where they may be. What other threads do is the same function; what callers and 
 not known, and is never held against it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,16 +18,18 @@ from fencewright.checker.nvidia.guarantees import lines_of, releases_at
 from fencewright.checker.nvidia.lifetimes import End, LifetimeAnalysis
 from fencewright.checker.nvidia.phases import Misuse, PhaseAnalysis
 from fencewright.checker.nvidia.surplus import (
-    BarrierAnalysis,
+    barriers_of_all,
     beside_unknown,
+    beyond,
     idle_orderings,
-    idle_proxy_fences,
 )
 from fencewright.checker.nvidia.waits import MissingWait, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
+from fencewright.checker.redundant.barriers import idle_barriers
+from fencewright.checker.redundant.fences import idle_proxy_fences
 from fencewright.checker.verdicts.findings import findings_of, merged, with_notes_apart
-from fencewright.checker.verdicts.judge import judge
-from fencewright.checker.verdicts.model import ONE_AS, Obstacle, Verdict
+from fencewright.checker.verdicts.judge import is_still_proved, judge
+from fencewright.checker.verdicts.model import ONE_AS, Kernel, Obstacle, Verdict
 from fencewright.checker.verdicts.model import Conflict as Race
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
@@ -40,7 +42,7 @@ from fencewright.lowering.ptx.code.statements import (
     Statement,
 )
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
-from fencewright.lowering.ptx.completions import SIGNALS, Completion, Hazard
+from fencewright.lowering.ptx.completions import MEETS, SIGNALS, Completion, Hazard
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Ordering
 
@@ -93,11 +95,17 @@ class _Replays:
 
 
 def judged(
-    file: PtxFile, function: PtxFunction, launch: Launch | None = None, *, replays: bool = True
+    file: PtxFile,
+    function: PtxFunction,
+    launch: Launch | None = None,
+    *,
+    replays: bool = True,
+    finds_surplus: bool = False,
 ) -> JudgedFunction:
     """The verdict and the findings of one function, for all launches or for one.
 
     ``replays``: races are executed, and those that an execution shows again are errors.
+    ``finds_surplus``: verdicts without each barrier are made too.
     """
     others = [*hazards(file, function)]  # Before there is a kernel: either takes memory.
     kernel = kernel_of(file, function)
@@ -122,6 +130,9 @@ def judged(
         fence = next((each for each in function.instructions if each.line == line), None)
         if fence is not None and line not in known:
             others.append(_surplus_proxy_fence(file, fence, is_narrowed=is_narrowed))
+    asks = finds_surplus and verdict.kind is VerdictKind.RACE_FREE
+    is_proved = partial(is_still_proved, before=verdict, launch=launch) if asks else None
+    others += _surplus_barriers(file, function, kernel, is_proved)
     return JudgedFunction(function, verdict, tuple(merged(races, others)))
 
 
@@ -142,7 +153,7 @@ def hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     yield from _early_ends(LifetimeAnalysis(places))
     yield from _early_reads(GridAnalysis(places))
     yield from _surplus(file, function)
-    yield from _surplus_barriers(file, places)
+    yield from _surplus_orderings(places)
     unknown = beside_unknown(function)
     for each in () if early else waits.idle():
         if each.number in unknown:
@@ -326,13 +337,28 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
         yield _finding(first, Rule.SURPLUS_ACQUIRE, _NOTE, message, (second,))
 
 
-def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[Finding]:
-    for each in BarrierAnalysis(places).surplus():
-        message = (
-            f"{each} is redundant: no accesses before it conflict with those after it, or other "
-            "synchronisation orders them"
-        )
-        yield _can_go(file, each, Rule.SURPLUS_BARRIER, message)
+def _surplus_barriers(
+    file: PtxFile,
+    function: PtxFunction,
+    kernel: Kernel,
+    is_proved: Callable[[Kernel], bool] | None,
+) -> Iterator[Finding]:
+    """Barriers that can go; ``is_proved`` as ``idle_barriers`` has it."""
+    if not (lines := barriers_of_all(function)):
+        return
+    others = beyond(kernel, function, Places(file, function))
+    idle = idle_barriers(kernel, lines, others, is_proved)
+    for each in function.instructions:
+        if each.line in idle and each.statement.operation in MEETS:
+            message = (
+                f"{each} is redundant: no accesses before it conflict with those after it, or "
+                "other synchronisation orders them"
+            )
+            yield _can_go(file, each, Rule.SURPLUS_BARRIER, message)
+
+
+def _surplus_orderings(places: Places) -> Iterator[Finding]:
+    """Orderings of accesses that order nothing."""
     for each in idle_orderings(places):
         rule = Rule.SURPLUS_RELEASE if each.releases else Rule.SURPLUS_ACQUIRE
         what, when = ("release", "before") if each.releases else ("acquire", "after")

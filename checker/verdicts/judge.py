@@ -135,6 +135,15 @@ def judge(kernel: Kernel, launch: Launch | None = None) -> Verdict:
     return _Judge(kernel, launch or Launch()).verdict()
 
 
+def is_still_proved(kernel: Kernel, before: Verdict, launch: Launch | None = None) -> bool:
+    """True where a kernel with less synchronisation than one that was proved has that verdict, on
+    no more assumptions."""
+    after = _Judge(kernel, launch or Launch(), ends_early=True).verdict()
+    is_same = after.kind is before.kind is VerdictKind.RACE_FREE
+    is_same = is_same and (after.notes, after.sides) == (before.notes, before.sides)
+    return is_same and {*after.assumptions} <= {*before.assumptions}
+
+
 def _refused(kernel: Kernel, launch: Launch) -> tuple[Obstacle, ...]:
     """The reason why no kernel is launched so: of threads that there are not all is proved."""
     block = launch.block
@@ -147,9 +156,11 @@ def _refused(kernel: Kernel, launch: Launch) -> tuple[Obstacle, ...]:
 
 
 class _Judge:
-    def __init__(self, kernel: Kernel, launch: Launch):
+    def __init__(self, kernel: Kernel, launch: Launch, *, ends_early: bool = False):
         self.kernel = kernel
         self.launch = launch
+        self.ends_early = ends_early
+        """The first pair without an order is an obstacle, and the last one that is judged."""
         self.budget = Budget()
         self.races: list[Conflict] = []
         self.launches: list[Conflict] = []
@@ -191,6 +202,8 @@ class _Judge:
         steps = 0
         for first, second in chain(self.pairs(), self._initialisations()):
             if len(self.races) == _MOST_RACES or (self.obstacles and self.budget.is_spent):
+                break
+            if self.ends_early and self.obstacles:
                 break
             is_settled = self._is_settled(first, second)
             steps += 1 if is_settled else _STEPS_OF_PAIR
@@ -611,10 +624,13 @@ class _Judge:
             self.rules.add("solver")
             return True
         order = self._order(first, second, pair)
-        if self._is_ordered(first, second, order):
+        if self._is_ordered(first, second, order) or (
+            is_strong and order.strength is not Strength.BROKEN
+        ):
             return True
-        if is_strong and order.strength is not Strength.BROKEN:
-            return True
+        if self.ends_early:
+            self.obstacles.append(Obstacle(_between(NO_BARRIER, first, second, order), first.line))
+            return False
         if known is not None:
             races, certain = len(self.races), (_certain(first), _certain(second))
             if certain != (first, second):
@@ -625,12 +641,11 @@ class _Judge:
             self.obstacles.append(Obstacle(reason, known.line))
             return False
         unsure = self._unsure(first, second, relation, order)
-        is_limit = answer is Answer.UNKNOWN or order.is_limit
-        if is_limit:
+        if answer is Answer.UNKNOWN or order.is_limit:
             return self._in_small_launches(first, second, pair)
         if unsure is not None:
             is_order = order.strength is Strength.UNKNOWN
-            if not is_order or not self._races_in(self.fewest, first, second, pair):
+            if not (is_order and self._races_in(self.fewest, first, second, pair)):
                 self.obstacles.append(unsure)
                 self._suspect(first, second, relation, constraints, order)
             return False

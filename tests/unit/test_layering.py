@@ -39,10 +39,12 @@ MAY_IMPORT = {
     "checker/nvidia": (
         "checker.lifting",
         "checker.nvidia",
+        "checker.redundant",
         "checker.replay",
         "checker.verdicts",
         *JUDGES,
     ),
+    "checker/redundant": ("checker.redundant", "checker.verdicts", *JUDGES),
     "checker/repair": ("checker.findings", "checker.repair", "checker.verdicts", "lowering"),
     "checker/replay": (
         "checker.replay",

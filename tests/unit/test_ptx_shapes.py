@@ -960,14 +960,14 @@ def test_what_only_looks_wrong(body: str) -> None:
 def test_a_barrier_that_orders_something_stays() -> None:
     """Of three in a row the one in the middle will do; what is apart needs none."""
     between = (
-        "st.shared.b32 [tile], 1; {} ld.shared.b32 %r8, [tile+128]; st.global.b32 [%rd7], %r8;"
+        "st.shared.b32 [tile], 1;\n{}\nld.shared.b32 %r8, [tile+128]; st.global.b32 [%rd7], %r8;"
     )
     barrier = ("surplus-barrier", "note")
     assert said(between.format("bar.sync 0;")).count(barrier) == 1
     same = between.replace("+128", "")
     assert said(same.format("bar.sync 0;")).count(barrier) == 0
-    assert said(same.format("bar.sync 0; " * 3)).count(barrier) == 2
-    assert said(same.format("bar.sync 0; fence.acq_rel.gpu; bar.sync 0;")).count(barrier) == 0
+    assert said(same.format("bar.sync 0;\n" * 3)).count(barrier) == 2
+    assert said(same.format("bar.sync 0;\nfence.acq_rel.gpu;\nbar.sync 0;")).count(barrier) == 0
 
 
 def test_a_proxy_fence_of_all_memory_where_less_will_do() -> None:

@@ -206,7 +206,12 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
     replays = arguments.replays and not (arguments.source or arguments.run)
     judged = list(
         ptx_check.judged(
-            module, arguments.block, arguments.grid, replays=replays, only=arguments.only
+            module,
+            arguments.block,
+            arguments.grid,
+            replays=replays,
+            finds_surplus=arguments.finds_surplus,
+            only=arguments.only,
         )
     )
     in_functions = (each for one in judged for each in one.findings)

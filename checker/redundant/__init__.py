@@ -1,0 +1,1 @@
+"""Synchronisation of a kernel that no conflict of its accesses needs."""

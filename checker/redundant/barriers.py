@@ -1,0 +1,252 @@
+"""Barriers of a CTA that order nothing: every conflict of accesses stays ordered without them.
+
+A forward dataflow has what may have been done since the last barrier, and which barrier that was. A
+barrier is redundant where nothing before it, back to the barrier before, may conflict with anything
+after it, up to the next one; of barriers next to each other one of two can go. Where accesses on
+both sides may be of one object, the verdict decides: it is the same without the barrier. Nothing is
+redundant between strong accesses of one object, whose order the values tell without a race, and
+between objects that are apart by an assumption.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+
+from fencewright.checker.verdicts.model import Access, Agent, Barrier, Kernel, Region, Root
+from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.records import record
+from fencewright.lowering.vocabulary import Scope
+
+_MOST_ASKED = 32
+"""Barriers of a kernel for which the verdict is made again, the last ones."""
+_VARIABLES = frozenset({Region.SHARED, Region.GLOBAL})
+_UNKNOWN = frozenset({Region.UNKNOWN, Region.TENSOR})
+
+
+def idle_barriers(
+    kernel: Kernel,
+    lines: Collection[int],
+    others: Collection[int] = (),
+    is_proved: Callable[[Kernel], bool] | None = None,
+) -> list[int]:
+    """The lines of barriers that can go together, in the order of the text.
+
+    ``lines``: of the barriers that may go at all. ``others``: of instructions that do more than the
+    kernel has, so that their order counts. ``is_proved``: the answer whether every pair of accesses
+    of a kernel with fewer barriers is ordered as all were with them; None: it is not asked.
+    """
+    plain = [each for each in kernel.barriers if _is_whole(kernel, each)]
+    of_cta = [each for each in kernel.barriers if each.level is Scope.WORKGROUP]
+    may_go = {kernel.line_of(each.instruction) for each in plain} & {*lines}
+    if kernel.obstacles or len(plain) < len(of_cta) or not may_go:
+        return []
+    gone = set(_without_conflict(_Intervals(kernel, plain, others), may_go))
+    if is_proved is None:
+        return sorted(gone)
+    for line in sorted(may_go - gone, reverse=True)[:_MOST_ASKED]:
+        own = [each for each in plain if kernel.line_of(each.instruction) not in gone]
+        intervals = _Intervals(_without(kernel, gone), own, others)
+        if intervals.is_judgeable(line) and is_proved(_without(kernel, {*gone, line})):
+            gone.add(line)
+    return sorted(gone)
+
+
+def _without(kernel: Kernel, lines: Collection[int]) -> Kernel:
+    """The kernel without the barriers of some lines."""
+    kept = tuple(each for each in kernel.barriers if kernel.line_of(each.instruction) not in lines)
+    return replace(kernel, barriers=kept, _memo={})
+
+
+def _is_whole(kernel: Kernel, barrier: Barrier) -> bool:
+    """True of a barrier that is for all threads of a CTA, under no condition of its own."""
+    is_one = barrier.level is Scope.WORKGROUP and barrier.name is None and barrier.count is None
+    return (
+        is_one and barrier.arrives and barrier.waits and not kernel.guards.get(barrier.instruction)
+    )
+
+
+def _without_conflict(intervals: "_Intervals", may_go: Collection[int]) -> Iterator[int]:
+    """The lines of barriers with no possible conflict around them, the last one first."""
+    gone: set[int] = set()
+    for line in sorted(may_go, reverse=True):
+        own = [*intervals.at(line)]
+        if any(not intervals.next_to[n].isdisjoint(gone) for n in own):
+            continue
+        if not any(map(intervals.has_conflict, own)):
+            gone.update(own)
+            yield line
+
+
+@record()
+class _Numbers:
+    """A set of numbers that are near each other: a mask from the ``lowest`` on."""
+
+    lowest: int = 0
+    mask: int = 0
+
+    @staticmethod
+    def of(numbers: range) -> "_Numbers":
+        """Numbers that follow one another."""
+        return _Numbers(numbers.start, (1 << len(numbers)) - 1)
+
+    def __or__(self, other: "_Numbers") -> "_Numbers":
+        if not (self.mask and other.mask):
+            return self if self.mask else other
+        lowest = min(self.lowest, other.lowest)
+        own = self.mask << self.lowest - lowest
+        return _Numbers(lowest, own | other.mask << other.lowest - lowest)
+
+    def __iter__(self) -> Iterator[int]:
+        return (self.lowest + each for each in bits(self.mask))
+
+
+@record()
+class _State:
+    """The points since the last barrier, and the last barriers."""
+
+    since: _Numbers = _Numbers()
+    last: _Numbers = _Numbers()
+
+    def join(self, other: "_State") -> "_State":
+        """The join of two paths: the possibilities of either."""
+        return _State(self.since | other.since, self.last | other.last)
+
+
+@record()
+class _Point:
+    """An instruction whose order may matter: its accesses. ``is_known``: it does no more than the
+    kernel has."""
+
+    accesses: tuple[Access, ...] = ()
+    is_known: bool = True
+
+    @property
+    def is_plain(self) -> bool:
+        """True of weak accesses by the thread itself, and of nothing else."""
+        return self.is_known and bool(self.accesses) and all(map(_is_plain, self.accesses))
+
+
+class _Intervals:
+    """By the number of a barrier: the points before it and after it, and the barriers next to
+    it."""
+
+    def __init__(self, kernel: Kernel, barriers: Iterable[Barrier], others: Collection[int]):
+        self.kernel = kernel
+        self.barriers = [each.instruction for each in barriers]
+        self.points: list[_Point] = []
+        self._number = {each: n for n, each in enumerate(self.barriers)}
+        self._others = others
+        self.before, self.after, self.next_to = ([set[int]() for _ in self.barriers] for _ in "123")
+        runs = {block: [*self._runs(block)] for block in kernel.instructions}
+
+        def through(block: int, state: _State) -> _State:
+            own = runs[block]
+            points = _Numbers.of(own[-1][0])
+            if len(own) > 1:
+                return _State(points, _Numbers(own[-2][1], 1))
+            return _State(state.since | points, state.last) if points.mask else state
+
+        states = solve(kernel.graph, {kernel.entry: _State()}, through, _State.join)
+        for block, state in states.items():
+            self._around(runs[block], state)
+
+    def at(self, line: int) -> Iterator[int]:
+        """The barriers of a line: a callee has one for each call."""
+        for number, instruction in enumerate(self.barriers):
+            if self.kernel.line_of(instruction) == line:
+                yield number
+
+    def has_conflict(self, number: int) -> bool:
+        """True where something before a barrier may conflict with something after it."""
+        return any(
+            not (a.is_plain and b.is_plain) or _may_conflict(a, b) for a, b in self._pairs(number)
+        )
+
+    def is_judgeable(self, line: int) -> bool:
+        """True where a verdict tells whether the barriers of a line order anything."""
+        return not any(
+            _is_beyond_verdict(a, b) for number in self.at(line) for a, b in self._pairs(number)
+        )
+
+    def _pairs(self, number: int) -> Iterator[tuple[_Point, _Point]]:
+        after = [self.points[each] for each in self.after[number]]
+        return ((self.points[a], b) for a in self.before[number] for b in after)
+
+    def _around(self, runs: Iterable[tuple[range, int]], state: _State) -> None:
+        since, last = {*state.since}, [*state.last]
+        for points, number in runs:
+            since.update(points)
+            for other in last:
+                self.after[other].update(points)
+            if number < 0:
+                return
+            self.before[number] = since
+            self.next_to[number].update(last)
+            for other in last:
+                self.next_to[other].add(number)
+            since, last = set[int](), [number]
+
+    def _runs(self, block: int) -> Iterator[tuple[range, int]]:
+        """The points before each barrier of a block, and those after the last, with -1."""
+        first = len(self.points)
+        for each in self.kernel.instructions[block]:
+            if (number := self._number.get(each)) is not None:
+                yield range(first, len(self.points)), number
+                first = len(self.points)
+            elif (point := self._point(each)) is not None:
+                self.points.append(point)
+        yield range(first, len(self.points)), -1
+
+    def _point(self, instruction: int) -> _Point | None:
+        kernel = self.kernel
+        accesses = kernel.accesses_at.get(instruction, ())
+        if kernel.line_of(instruction) in self._others:
+            return _Point(accesses, is_known=False)
+        tables = (kernel.fence_at, kernel.mbarrier_at, kernel.group_at, kernel.barrier_at)
+        if accesses or any(instruction in each for each in tables):
+            return _Point(accesses)
+        return None
+
+
+def _is_plain(access: Access) -> bool:
+    is_own = access.agent is Agent.THREAD and access.place.rank is None
+    return is_own and not access.is_strong
+
+
+def _may_conflict(one: _Point, other: _Point) -> bool:
+    """True of accesses one of which writes, but of those of one object that constants set apart."""
+    return any(
+        _may_alias(a.place.root, b.place.root) and not _is_apart(a, b)
+        for a, b in _conflicting(one, other)
+    )
+
+
+def _is_beyond_verdict(one: _Point, other: _Point) -> bool:
+    """True of an order that no verdict is about: of strong accesses of one object, of objects that
+    are other ones by assumption, and of an instruction that does more than the kernel has."""
+    return not (one.is_known and other.is_known) or any(
+        (a.is_strong and b.is_strong)
+        if a.place.root == b.place.root
+        else _may_alias(a.place.root, b.place.root)
+        for a, b in _conflicting(one, other)
+    )
+
+
+def _conflicting(one: _Point, other: _Point) -> Iterator[tuple[Access, Access]]:
+    return ((a, b) for a in one.accesses for b in other.accesses if a.writes or b.writes)
+
+
+def _is_apart(one: Access, other: Access) -> bool:
+    is_one = one.place.root == other.place.root
+    return is_one and one.place.is_apart(one.size, other.place, other.size)
+
+
+def _may_alias(one: Root, other: Root) -> bool:
+    """True of objects that may be one, or that an assumption sets apart: not of two variables, nor
+    of shared memory and global memory."""
+    regions = {one.region, other.region}
+    if one == other or regions & _UNKNOWN:
+        return True
+    if Region.SHARED in regions and regions != {Region.SHARED}:
+        return False
+    return not regions <= _VARIABLES
