@@ -204,8 +204,6 @@ def _execute_amd(
 
     kernels = {each.name: each for each in kernels_of_assembly(text, "kernel.s")}
     name = _named(kernel, kernels)
-    if cluster is not None:
-        raise LaunchError(f"{name}: launches of AMD kernels have no clusters here: leave it out")
     arrays = [each for each in args if _is_array(each) and each.shape != ()]
     if len({id(each) for each in arrays}) < len(arrays):
         raise LaunchError("an array is given twice: AMD kernels are executed with one of each")
@@ -217,7 +215,9 @@ def _execute_amd(
         given = tuple(
             each.item() if _is_array(each) and each.shape == () else each for each in args
         )
-        launch = waves.Launch(_size(grid, "grid"), size, given, None, shared)
+        own = program.cluster or (1, 1, 1)
+        own = own if cluster is None else _size(cluster, "cluster")
+        launch = waves.Launch(_size(grid, "grid"), size, given, None, shared, own)
         memory = waves.allocate(program, launch)
     except waves.LaunchError as problem:
         raise LaunchError(str(problem)) from problem

@@ -66,7 +66,12 @@ from fencewright.simulator.execution.spaces import Buffers, Located, OwnMemory
 from fencewright.simulator.execution.unknown_values import Origins
 from fencewright.simulator.execution.values import WORD, signed
 from fencewright.simulator.semantics import tensors
-from fencewright.simulator.semantics.named_barriers import Meeting, NamedBarriers, Undefined
+from fencewright.simulator.semantics.named_barriers import (
+    Barrier,
+    Meeting,
+    NamedBarriers,
+    Undefined,
+)
 
 LIMIT = 1_000_000
 """Instructions that one wave executes at most, where not said otherwise."""
@@ -471,17 +476,35 @@ class _Execution:
                 barriers.passed(row)
                 self._go_on(np.array([row]), there[None])
 
+    def named_of(self, slot: int) -> NamedBarriers:
+        """The barriers of the work-group in a place; all of its cluster begin at once."""
+        if slot not in self.named:
+            slots = self.in_clusters(np.array([slot])).tolist()
+            alive = self.lanes.alive.reshape(self.slots, self.group_waves, -1)[slots].any(axis=2)
+            waves: list[int] = alive.sum(axis=1).tolist()
+            cluster = Barrier(sum(map(bool, waves))) if self.cluster > 1 else None
+            for own, count in zip(slots, waves, strict=True):
+                self.named[own] = NamedBarriers(count, cluster, own)
+        return self.named[slot]
+
     def _go_on(self, rows: Rows, lanes: LaneFlags) -> None:
         lanes = lanes.reshape(len(rows), -1)
         self.at_barrier[rows] = np.where(lanes, _NO_BARRIER, self.at_barrier[rows])
         self.lanes.release(rows, lanes)
 
+    def in_clusters(self, slots: Numbers) -> Numbers:
+        """The places of the clusters that work-groups in some places are of."""
+        clusters = np.unique(slots // self.cluster)
+        return (clusters[:, None] * self.cluster + np.arange(self.cluster)).reshape(-1)
+
     def _rows_of(self, slots: Numbers) -> Rows:
         return (slots[:, None] * self.group_waves + np.arange(self.group_waves)).reshape(-1)
 
     def _after_end(self, rows: Rows) -> None:
-        clusters = np.unique(self.slot_of[rows] // self.cluster)
-        slots = (clusters[:, None] * self.cluster + np.arange(self.cluster)).reshape(-1)
+        for row in rows.tolist() if self.named else ():
+            if (barriers := self.named.get(int(self.slot_of[row]))) is not None:
+                barriers.ended(row)
+        slots = self.in_clusters(self.slot_of[rows])
         alive = self.lanes.alive.reshape(self.slots, -1)[slots].any(axis=1)
         if alive.any():
             self._release(slots[alive])
@@ -799,19 +822,20 @@ class _Run:
         execution = self.execution
         instruction = execution.program.instructions[step.instruction]
         self.need(step.operand, f"'{instruction.text}'", instruction.place)
-        operands = np.broadcast_to(self.read(step.operand), self.active.shape)[:, 0]
         slots = execution.slot_of[self.rows]
+        operands = np.full(len(slots), step.number)
+        if step.operand is not None:
+            operands = np.broadcast_to(self.read(step.operand), self.active.shape)[:, 0]
         found: list[Meeting] = []
         for row, slot, operand in zip(
             self.rows.tolist(), slots.tolist(), operands.tolist(), strict=True
         ):
-            barriers = execution.named.setdefault(slot, NamedBarriers())
             try:
-                found.append(barriers.act(row, step.action, operand))
+                found.append(execution.named_of(slot).act(row, step.action, operand))
             except Undefined as problem:
                 text = f"{instruction.text}: its effect is undefined: {problem}"
                 raise LaunchError(text, instruction.place) from problem
-        execution.came.append(np.unique(slots))
+        execution.came.append(execution.in_clusters(slots))
         nowhere = np.zeros((len(self.rows), 0), dtype=np.int64)
         self._tell(step.instruction, nowhere, self.active, meetings=tuple(found))
         if step.result is not None:

@@ -22,7 +22,7 @@ from fencewright.simulator.execution.program import (
     LaneValue,
     TensorStep,
 )
-from fencewright.simulator.semantics.tensors import TensorMap
+from fencewright.simulator.semantics.tensors import MOST_CLUSTER, TensorMap
 
 BASE = 1 << 30
 """Buffers are aligned to so many bytes, and nothing lies below."""
@@ -315,15 +315,19 @@ def _check_sizes(program: LaneProgram, launch: Launch) -> None:
             f"{program.name} is compiled for clusters of {_sized(program.cluster)} work-groups, "
             f"not {_sized(launch.cluster)}"
         )
+    cluster = math.prod(launch.cluster)
+    if cluster > 1 and program.target in KNOWN_CHIPS and not KNOWN_CHIPS[program.target].clusters:
+        raise LaunchError(f"{program.target} has no clusters: leave the cluster out")
+    if cluster > MOST_CLUSTER:
+        raise LaunchError(f"a cluster of {cluster} work-groups: {MOST_CLUSTER} are the most")
     if any(size % of for size, of in zip(launch.grid, launch.cluster, strict=True)):
         raise LaunchError(
             f"a grid of {_sized(launch.grid)} work-groups is no whole number of clusters of "
             f"{_sized(launch.cluster)}"
         )
-    if launch.groups % math.prod(launch.cluster):
+    if launch.groups % cluster:
         raise LaunchError(
-            f"{launch.groups} work-groups are no whole number of clusters of "
-            f"{math.prod(launch.cluster)}"
+            f"{launch.groups} work-groups are no whole number of clusters of {cluster}"
         )
     if launch.sample is not None and launch.sample < 1:
         raise LaunchError(f"a sample of {launch.sample} work-groups: at least 1")

@@ -308,15 +308,16 @@ class FenceStep:
 
 @dataclass(frozen=True, slots=True)
 class NamedBarrierStep:
-    """An action of waves at a named barrier.
+    """An action of waves at a barrier of gfx12.
 
-    ``operand`` has the barrier's number and its count, as m0 has them; ``result``: 1 where it is
-    the first signal.
+    ``number``: that of the barrier; None: ``operand`` has it and the count, as m0 has them.
+    ``result``: 1 where it is the first signal.
     """
 
     instruction: int
     action: BarrierAction
-    operand: Register
+    number: int | None
+    operand: Register | None
     result: Register | None = None
 
 

@@ -233,7 +233,7 @@ def reads_of(step: Step) -> tuple[Register, ...]:
             more = () if step.where is None else (step.where,)
             return (step.map, step.shared, *step.coordinates, *(step.offsets or ()), *more)
         case NamedBarrierStep():
-            return (step.operand,)
+            return () if step.operand is None else (step.operand,)
         case FenceStep():
             return tuple(each for each in (step.barrier, step.threads) if each is not None)
         case Unknown() | Special() | Argument() | Stop():

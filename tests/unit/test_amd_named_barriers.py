@@ -109,12 +109,14 @@ def test_a_wave_that_leaves_is_counted_no_more() -> None:
     for wave in (0, 1):
         barriers.act(wave, BarrierAction.JOIN, 1)
     assert barriers.act(0, BarrierAction.SIGNAL, 1).is_first
+    barriers.act(0, BarrierAction.WAIT, 1)
     assert not barriers.may_pass(0)
     with pytest.raises(Undefined, match="has signalled"):
         barriers.act(0, BarrierAction.LEAVE, 0)
     barriers.act(1, BarrierAction.LEAVE, 0)
     assert barriers.may_pass(0)
     barriers.passed(0)
+    barriers.act(0, BarrierAction.WAIT, 1)
     assert not barriers.may_pass(0)
     assert barriers.act(0, BarrierAction.SIGNAL, 1).phase == 1
     assert barriers.may_pass(0)

@@ -85,9 +85,15 @@ def _arguments(kernel: Mapping[str, Any]) -> Iterator[KernelArgument]:
 
 
 def _numbers(kernel: Mapping[str, Any]) -> dict[str, int]:
+    lists = {
+        f"{key}_{place}": value
+        for key, values in kernel.items()
+        if isinstance(values, list)
+        for place, value in enumerate(cast("list[object]", values))
+    }
     return {
         key.removeprefix("."): value
-        for key, value in kernel.items()
+        for key, value in (*kernel.items(), *lists.items())
         if isinstance(value, int) and not isinstance(value, bool)
     }
 

@@ -774,6 +774,8 @@ def _descriptors(lines: list[str]) -> Iterator[tuple[str, dict[str, int]]]:
 
 
 _ITEM = re.compile(r"( *)(- )?\.(\w+): *(.*)")
+_LISTED = re.compile(r"\s+- (\d+)")
+"""A number of a list, which has the name of the list and its place there: ``cluster_dims_0``."""
 
 
 def _metadata(text: str) -> list[tuple[dict[str, str], list[dict[str, str]]]]:
@@ -781,11 +783,16 @@ def _metadata(text: str) -> list[tuple[dict[str, str], list[dict[str, str]]]]:
     _, _, metadata = text.partition(".amdgpu_metadata")
     metadata, _, _ = metadata.partition(".end_amdgpu_metadata")
     kernels: list[tuple[dict[str, str], list[dict[str, str]]]] = []
-    outer = -1
+    outer = place = -1
+    key = ""
     for line in metadata.splitlines():
         found = _ITEM.fullmatch(line.replace("\t", "").rstrip())
         if found is None:
+            if kernels and (number := _LISTED.fullmatch(line.rstrip())) is not None:
+                place += 1
+                kernels[-1][0][f"{key}_{place}"] = number[1]
             continue
+        place = -1
         depth, starts, key, value = len(found[1]), found[2] is not None, found[3], found[4]
         if starts and (outer < 0 or depth <= outer):
             outer = depth

@@ -18,8 +18,8 @@ from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand, Re
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.cdna.code.variables import SYMBOL
 from fencewright.simulator.core.program import ArithmeticKind
-from fencewright.simulator.execution.program import LaneValue, Merge, Register
-from fencewright.simulator.execution.values import low
+from fencewright.simulator.execution.program import LaneValue, Merge, Register, Values
+from fencewright.simulator.execution.values import flags, low
 from fencewright.simulator.kernels.amd import lanes
 from fencewright.simulator.kernels.amd.modifiers import (
     Modifiers,
@@ -553,12 +553,20 @@ class Arithmetic(Operands):
         self.context.keeps_denormals = value == _KEPT
 
     def read_mode(self, step: CodeStep, name: str) -> None:
-        """``s_getreg_b32``, of the place in a cluster, which no launch has here."""
+        """``s_getreg_b32``, of the place in a cluster."""
         result, register = step.instruction.operands
-        if register == _PLACE_IN_CLUSTER:
-            self.state.set(names_of(result), self.state.constant(0, 32))
+        state = self.state
+        if register == _IN_CLUSTER:
+            sizes = [state.special(each, is_scalar=True) for each in _CLUSTER]
+            state.set(names_of(result), state.compute(_is_several, sizes, "in a cluster"))
+        elif register == _RANK:
+            state.set(names_of(result), state.special(LaneValue.RANK, is_scalar=True))
         else:
             self.unknown(step.instruction.text, names_of(result))
+
+
+def _is_several(x: Values, y: Values, z: Values) -> Values:
+    return flags(x * y * z > 1)
 
 
 _DENORMALS_OF_MODE = ("hwreg(HW_REG_MODE, 4, 2)", "hwreg(HW_REG_WAVE_MODE, 4, 2)")
@@ -578,8 +586,10 @@ nearest. Bit 25 is set in every kernel of gfx1250. Source: MI300 ISA 4.3; LLVM 2
 _OF_PRIVATE_MEMORY = ("hwreg(HW_REG_FLAT_SCR_LO)", "hwreg(HW_REG_FLAT_SCR_HI)")
 """The place of a wave's private memory, which each lane has for itself here. Source: LLVM
 AMDGPUUsage, flat scratch of gfx10."""
-_PLACE_IN_CLUSTER = "hwreg(HW_REG_IB_STS2, 6, 4)"
-"""0 where there is no cluster. Source: LLVM 22, SIISelLowering, the work-group ids of gfx1250."""
+_IN_CLUSTER, _RANK = "hwreg(HW_REG_IB_STS2, 6, 4)", "hwreg(HW_REG_IB_STS2, 21, 4)"
+"""0 where there is no cluster, and the number of the work-group in its cluster. Source: LLVM 22,
+SIISelLowering, the work-group ids of gfx1250; llvm.amdgcn.cluster.workgroup.flat.id."""
+_CLUSTER = (LaneValue.CLUSTER_X, LaneValue.CLUSTER_Y, LaneValue.CLUSTER_Z)
 
 
 @dataclass(frozen=True, slots=True)

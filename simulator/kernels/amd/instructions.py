@@ -9,7 +9,7 @@ from fencewright.lowering.cdna.caches import Caches, Effect, Visibility, mainten
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.operands.operands import effects_of, is_on_barrier
-from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand, halves
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, halves
 from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
@@ -25,7 +25,7 @@ from fencewright.simulator.kernels.amd.arithmetic import Arithmetic
 from fencewright.simulator.kernels.amd.memory import Accesses
 from fencewright.simulator.kernels.amd.modifiers import NotExecutedError
 from fencewright.simulator.kernels.amd.operands import SCC
-from fencewright.simulator.semantics.named_barriers import BarrierAction
+from fencewright.simulator.semantics.named_barriers import OF_CLUSTER, OF_GROUP, BarrierAction
 
 COUNTED: Mapping[Counter, frozenset[MemorySpace]] = MappingProxyType(
     {
@@ -112,28 +112,25 @@ class Translator(Arithmetic, Accesses):
         if use is not None:
             self._named(instruction, *use)
             return
-        found = _BARRIERS.get((instruction.mnemonic, instruction.operands))
-        if found is None:
-            raise NotExecutedError(
-                "barriers of work-groups are executed, and named ones, but none of a cluster"
-            )
+        if instruction.mnemonic != "s_barrier":
+            raise NotExecutedError("there is no row for what it does at a barrier")
         marker = _marker(instruction.text, self.context.place_of(instruction))
-        self._fence(replace(marker, **found))
+        self._fence(replace(marker, joins=True))
         self.state.forget()
 
     def _named(
         self, instruction: AssemblyInstruction, action: BarrierAction, number: int | None
     ) -> None:
-        """An action at a named barrier; its number, None: m0 has it."""
+        """An action at a barrier; its number, None: m0 has it."""
         state = self.state
-        operand = state.read(("m0",)) if number is None else state.constant(number, 32)
+        operand = state.read(("m0",)) if number is None else None
         marker = _marker(instruction.text, self.context.place_of(instruction))
         does = {
             BarrierAction.SIGNAL: {"arrives": True}, BarrierAction.WAIT: {"joins": True}
         }.get(action, {})  # fmt: skip
         fence = replace(marker, is_named=True, **does)
         result = state.new(is_scalar=True) if instruction.mnemonic in _IS_FIRST else None
-        state.steps.append(NamedBarrierStep(self.number(fence), action, operand, result))
+        state.steps.append(NamedBarrierStep(self.number(fence), action, number, operand, result))
         if result is not None:
             state.write(SCC, result)
         if action is BarrierAction.LEAVE:
@@ -169,18 +166,6 @@ class Translator(Arithmetic, Accesses):
         self.state.steps.append(FenceStep(self.number(fence)))
 
 
-_BARRIERS: Mapping[tuple[str, tuple[Operand, ...]], Mapping[str, bool]] = MappingProxyType(
-    {
-        ("s_barrier", ()): {"joins": True},
-        # The parts count as those of a cluster's barrier do, of a cluster of one work-group.
-        ("s_barrier_signal", (-1,)): {"arrives": True, "of_cluster": True},
-        ("s_barrier_wait", (-1,)): {"joins": True, "of_cluster": True},
-    }
-)
-"""The effects of barriers on the waves that execute them. Source: LLVM 24
-AMDGPUExecutionSynchronization, s_barrier."""
-
-
 _BEFORE_THE_END = frozenset({("s_sendmsg", ("sendmsg(MSG_DEALLOC_VGPRS)",))})
 """The message by which a wave that ends frees its vector registers early. Source: RDNA3 ISA,
 S_SENDMSG."""
@@ -195,19 +180,24 @@ _NAMED: Mapping[str, BarrierAction] = MappingProxyType(
         "s_barrier_leave": BarrierAction.LEAVE,
     }
 )
-"""The actions at named barriers. Source: LLVM 24 AMDGPUExecutionSynchronization."""
+"""The actions at barriers. Source: LLVM 24 AMDGPUExecutionSynchronization."""
+_NUMBERS = (OF_CLUSTER, OF_GROUP, *range(1, 17))
 _IS_FIRST = frozenset({"s_barrier_signal_isfirst"})
 
 
 def named_use(instruction: AssemblyInstruction) -> tuple[BarrierAction, int | None] | None:
-    """The action at a named barrier and its number, None: in m0; None where it has no name."""
+    """The action at a barrier of gfx12 and its number, None: in m0; None of another barrier."""
     action = _NAMED.get(instruction.mnemonic)
-    operand = next(iter(instruction.operands), 0)
-    if action is None or (isinstance(operand, int) and operand < 0):
+    if action is None:
         return None
-    if isinstance(operand, int) and action is BarrierAction.INITIALISE:
+    operand = next(iter(instruction.operands), 1)
+    if not isinstance(operand, int):
+        return action, None
+    if action is BarrierAction.INITIALISE:
         raise NotExecutedError("a barrier is initialised by m0 alone")
-    return action, operand if isinstance(operand, int) else None
+    if operand not in _NUMBERS:
+        raise NotExecutedError("only barriers -3, -1 and 1 to 16 are a kernel's")
+    return action, operand
 
 
 def _marker(text: str, place: SourceLocation | None) -> FenceInstruction:

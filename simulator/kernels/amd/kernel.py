@@ -97,6 +97,7 @@ def program_of(
 
 _GROUPS = (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)
 _THREADS = (LaneValue.THREAD_X, LaneValue.THREAD_Y, LaneValue.THREAD_Z)
+_CLUSTERS = (LaneValue.CLUSTER_X, LaneValue.CLUSTER_Y, LaneValue.CLUSTER_Z)
 _WITHOUT_VALUE = frozenset({"private_segment_buffer", "flat_scratch_init", "private_segment_size"})
 """The registers that find private memory, which each lane has for itself here."""
 
@@ -186,6 +187,7 @@ class _Reader:
             most_threads=threads,
             scalars=frozenset(self.state.scalars),
             variables=self.translator.context.symbols.variables,
+            cluster=self._cluster(),
         )
 
     def _stopped(self, instruction: AssemblyInstruction, reason: str) -> LaneBlock:
@@ -277,6 +279,11 @@ class _Reader:
             private_bytes=self._bytes("private_segment_fixed_size") + self._dynamic_stack(),
         )
 
+    def _cluster(self) -> tuple[int, int, int] | None:
+        """The work-groups of a cluster, where the kernel fixes them."""
+        x, y, z = (self._bytes(f"cluster_dims_{n}") for n in range(3))
+        return (x, y, z) if x and y and z else None
+
     def _dynamic_stack(self) -> int:
         """Bytes of private memory for stack that the compiler could not count."""
         return _DYNAMIC_STACK if self.descriptor.get("uses_dynamic_stack") else 0
@@ -307,11 +314,15 @@ class _Reader:
             if descriptor.get(f"system_sgpr_workgroup_id_{axis}", int(axis == "x"))
         }
         if self.chip.ready_workgroup_ids:
-            zero = state.constant(0, 32)
-            x, *others = [groups.get(axis, zero) for axis in "xyz"]
+            sizes = [state.special(each, is_scalar=True) for each in _CLUSTERS]
+            ids = [state.special(each, is_scalar=True) for each in _GROUPS]
+            x, *others = [
+                state.compute(np.floor_divide, each, "ids of clusters")
+                for each in zip(ids, sizes, strict=True)
+            ]
             state.set(("ttmp9",), x)
-            state.set(("ttmp7",), state.compute(_halves, others, "work-group ids"))
-            state.set(("ttmp6",), zero)
+            state.set(("ttmp7",), state.compute(_halves, others, "ids of clusters"))
+            state.set(("ttmp6",), state.compute(_in_cluster, (*ids, *sizes), "place in a cluster"))
         else:
             for register, value in enumerate(groups.values(), first):
                 state.set((f"s{register}",), value)
@@ -452,6 +463,20 @@ def _packed(x: Values, y: Values, z: Values) -> Values:
 
 def _halves(y: Values, z: Values) -> Values:
     return y | z << np.uint64(16)
+
+
+def _in_cluster(*values: Values) -> Values:
+    """The place of a work-group in its cluster, 4 bits for each dimension, and the last place.
+
+    Source: LLVM 22 SIISelLowering, CLUSTER_WORKGROUP_ID and CLUSTER_WORKGROUP_MAX_ID in ttmp6.
+    """
+    ids, sizes = values[:3], values[3:]
+    places = [each % size for each, size in zip(ids, sizes, strict=True)]
+    places += [size - np.uint64(1) for size in (*sizes, sizes[0] * sizes[1] * sizes[2])]
+    found = np.zeros((), np.uint64)
+    for n, each in enumerate(places):
+        found = found | each << np.uint64(4 * n)
+    return found
 
 
 # Unused results

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -55,10 +56,6 @@ def judge_kernel(
     begin with, by argument; ``variables``: of the module. Raises ``LaunchError``.
     """
     function = _kernel(assembly, launch.kernel)
-    if launch.cluster is not None:
-        raise LaunchError(
-            f"{launch.kernel}: launches of AMD kernels have no clusters here: leave it out"
-        )
     try:
         function = with_calls(function, assembly.functions)
         configuration = _configuration(function, l2_per_agent)
@@ -75,11 +72,15 @@ def judge_kernel(
         block,
         tuple(_arguments(launch, given or {})),
         shared=launch.shared,
+        cluster=launch.cluster or program.cluster or (1, 1, 1),
     )
     try:
         memory = execution.allocate(program, asked)
     except execution.LaunchError as problem:
         raise LaunchError(str(problem)) from problem
+    if prod(asked.cluster) > 1:
+        problem = "work-groups of an AMD cluster have no rules of order here"
+        return Verdict(launch, (), problem, 0, 0, ())
     trial = _Trial(sites, program, asked, memory, configuration)
     trial.run()
     first = _first_parts(sites)
