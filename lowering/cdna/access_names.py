@@ -40,7 +40,7 @@ class AccessName:
     upper one. ``is_packed``: two numbers in 32 bits.
     ``stride``: it accesses two elements, at offsets in as many elements; 0: one.
     ``verb``: of an atomic that is no RmwKind and no compare-exchange. ``is_transposed``: lanes
-    exchange parts of the loaded data.
+    exchange parts of the loaded data. ``copies``: between LDS and other memory.
     """
 
     path: Path
@@ -55,6 +55,7 @@ class AccessName:
     stride: int = 0
     verb: str = ""
     is_transposed: bool = False
+    copies: bool = False
 
     @property
     def is_float(self) -> bool:
@@ -105,7 +106,7 @@ _NAMED_ELEMENTS: Mapping[str, tuple[str, int]] = MappingProxyType(
 
 _PATH = "(?P<path>global|flat|scratch|t?buffer|image|ds|s_scratch|s)(?:_buffer)?"
 _LOAD_OR_STORE = (
-    rf"{_PATH}_(?:load|store|read|write)(?P<pair>2|2st64|_2addr|_2addr_stride64)?(?:(?:_async_to)?_lds)?(?P<half>_d16(?:_hi)?)?"
+    rf"{_PATH}_(?:load|store|read|write)(?P<pair>2|2st64|_2addr|_2addr_stride64)?(?P<copies>(?:_async_(?:to|from))?_lds)?(?P<half>_d16(?:_hi)?)?"
     r"_(?P<element>[a-z]+\d*(?:x\d+)?)(?P<upper>_d16(?:_hi)?)?(?P<transposed>_tr_b\d+)?"
 )
 _VERB = (
@@ -142,6 +143,7 @@ def access_name(mnemonic: str) -> AccessName | None:
         return AccessName(
             Path(found["path"]), bits, letter, is_half=bool(half), is_upper="hi" in half,
             stride=stride, is_transposed=found["transposed"] is not None,
+            copies=found["copies"] is not None,
         )  # fmt: skip
     found = re.fullmatch(_ATOMIC, mnemonic) or re.fullmatch(_LDS_ATOMIC, mnemonic)
     return None if found is None else _atomic(found)

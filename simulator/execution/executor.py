@@ -930,10 +930,14 @@ class _Run:
         """Write what lanes have copied, now or wave by wave later."""
         (source, target), late = ends, self.execution.copies
         width = self._instruction(step.instruction).width
+        outwards = target.bytes is self.execution.memory.bytes
+        unknown = self.execution.not_given if outwards else None
 
         def put(lanes: LaneFlags) -> None:
             byte_access.write(target.bytes, target.at, lanes, pieces, width, unit)
             self.copied(step, source, target, lanes, width)
+            if unknown is not None:
+                unknown.write(target.at[lanes], width)
 
         if late is None:
             put(active)

@@ -99,3 +99,37 @@ def test_an_offset_of_unknown_meaning_is_refused() -> None:
         LaunchError, match="the address that its offset is added to is not documented"
     ):
         results(code, None)
+
+
+IN_LDS = "ds_store_b32 v1, v0\n"
+STORED = "s_wait_dscnt 0x0\n"
+STORE = "global_store_async_from_lds_b32 v1, v7, s[12:13]\n"
+
+
+@pytest.mark.parametrize("copies", [None, LateCopies()])
+def test_a_store_from_lds_is_executed(copies: LateCopies | None) -> None:
+    code = assembly(IN_LDS + STORED + MEET + STORE + WAIT + "s_endpgm")
+    assert results(code, copies) == [n ^ 32 for n in range(64)]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (IN_LDS + STORED + MEET + STORE + WAIT, ""),
+        (IN_LDS + MEET + STORE + WAIT, "put s_wait_dscnt 0x0"),
+        (IN_LDS + STORED + STORE + WAIT, "put __syncthreads() between them"),
+        # LDS is read, and memory written, until the counter says so.
+        (IN_LDS + STORED + MEET + STORE + MEET + IN_LDS, "the read may still be outstanding"),
+        (IN_LDS + STORED + MEET + STORE + WAIT + MEET + IN_LDS, ""),
+        (IN_LDS + STORED + MEET + STORE + "global_load_b32 v3, v1, s[12:13]\n", "s_wait_asynccnt"),
+        (IN_LDS + STORED + MEET + STORE + WAIT + "global_load_b32 v3, v1, s[12:13]\n", ""),
+    ],
+)
+def test_what_orders_a_store_from_lds(body: str, said: str) -> None:
+    found = judge_kernel(
+        assembly(body + "s_endpgm"),
+        parse_launch("k<<<1, 64>>>(i32[64]=iota, i32[64], i32[64])"),
+    )
+    assert not found.problem
+    assert bool(found.errors) is bool(said), found.findings
+    assert all(said in each.text for each in found.errors)

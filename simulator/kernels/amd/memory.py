@@ -142,8 +142,8 @@ class Accesses(Operands):
         where = self.state.active() if space is not MemorySpace.SCALAR else None
         scale = width if "scale_offset" in instruction.modifiers else 1
         place = self._place(form, space, width, offsets[0], scale)
-        if step.effects.kind is Kind.COPY:
-            self._copy(number, width, place, where, offsets[0], form.target)
+        if step.effects.kind is Kind.COPY or name.copies:
+            self._copy(number, width, place, where, offsets[0], form)
             return
         if place.inside is not None and space is not MemorySpace.SCALAR:
             where = self._both(where, place.inside)
@@ -270,10 +270,11 @@ class Accesses(Operands):
 
     def _copy(
         self, number: int, width: int, place: _Place, where: Register | None, offset: int,
-        own: Names | None,
+        form: _Form,
     ) -> None:  # fmt: skip
-        """A load to LDS, where each lane has its own place from m0 on, or its ``own`` register."""
-        state = self.state
+        """A copy between memory and LDS, where each lane has a place from m0 on, or a register."""
+        state, stores = self.state, bool(form.data)
+        own = names_of(form.data[0]) if stores else form.target
         if own is not None and offset:
             raise NotExecutedError("the address that its offset is added to is not documented")
         if own is None and width not in (4, 12, 16):
@@ -287,17 +288,14 @@ class Accesses(Operands):
             return address + base + np.uint64(offset)
 
         base = state.constant(0, 32) if place.base is None else place.base
-        state.steps.append(
-            CopyStep(
-                number,
-                state.compute(target, (state.read(("m0",)), lane), "place in LDS")
-                if own is None
-                else state.read(own),
-                state.compute(source, (place.address, base), "address"),
-                where=where,
-                inside=place.inside,
-            )
+        in_lds = (
+            state.compute(target, (state.read(("m0",)), lane), "place in LDS")
+            if own is None
+            else state.read(own)
         )
+        outside = state.compute(source, (place.address, base), "address")
+        ends = (outside, in_lds) if stores else (in_lds, outside)
+        state.steps.append(CopyStep(number, *ends, where=where, inside=place.inside))
 
     def _place(
         self, form: _Form, space: MemorySpace, width: int, offset: int, scale: int

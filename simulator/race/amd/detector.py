@@ -162,14 +162,17 @@ class Detector:
             self._hold(wave, item)
 
     def copy(
-        self, number: int, load: Access, site: int, sources: Sequence[Side], targets: Sequence[Side]
+        self, number: int, access: Access, site: int, outside: Sequence[Side], lds: Sequence[Side]
     ) -> None:
-        """A load from memory to LDS: both its sides are over when its counter says so."""
+        """A copy between memory and LDS: both its sides are over when its counter says so.
+
+        ``access``: that to memory.
+        """
         wave = self.waves[number]
-        item = self._issue(wave, load)
-        item.columns = (load.column, Column.COPY)
-        store = Access(Path.COPY, False, True, load.counted)
-        for rule, sides in ((load, sources), (store, targets)):
+        item = self._issue(wave, access)
+        item.columns = (access.column, Column.COPY)
+        other = Access(Path.COPY, access.writes, access.reads, access.counted)
+        for rule, sides in ((access, outside), (other, lds)):
             for side in sides:
                 self._touch(wave, rule, site, side, item)
         self._hold(wave, item)

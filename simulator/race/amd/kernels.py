@@ -145,6 +145,8 @@ def _access(step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfig
     counted = configuration.counted(operation, is_flat)
     if any(each.counter is WaitCounter.ASYNCCNT for each in step.effects.events):
         path, counted = Path.BESIDE, Counted((WaitCounter.ASYNCCNT,))
+    if any(each.counter is WaitCounter.TENSORCNT for each in step.effects.events):
+        raise ValueError(f"'{step.instruction.text}': copies of tensors have no rule of order here")
     reads, writes = kind is not Kind.STORE, kind is not Kind.LOAD
     if path not in OF_MEMORY:
         return Access(path, reads, writes, counted)
@@ -316,10 +318,10 @@ class KernelObserver:
         active, addresses = executed.active[row], executed.addresses[row]
         space = self.spaces[site]
         if executed.copied_to is not None:
-            sources = self._sides(wave, site, MemorySpace.GLOBAL, addresses[active])
-            target = executed.copied_to[row][active]
-            targets = self._sides(wave, site, MemorySpace.SHARED, target)
-            self.detector.copy(wave, rule, site, sources, targets)
+            outside = self._sides(wave, site, MemorySpace.GLOBAL, addresses[active])
+            place = executed.copied_to[row][active]
+            lds = self._sides(wave, site, MemorySpace.SHARED, place)
+            self.detector.copy(wave, rule, site, outside, lds)
             return
         parts = [(active, False)]
         if executed.same is not None and rule.path is not Path.SCALAR:
