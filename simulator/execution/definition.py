@@ -35,6 +35,7 @@ from fencewright.simulator.execution.program import (
     Step,
     Stop,
     TensorStep,
+    TileStep,
     Unknown,
     Values,
 )
@@ -139,7 +140,7 @@ class _Wave:
                 elif isinstance(step, NamedBarrierStep):
                     # Programs by hand in tests/unit/test_amd_named_barriers.py hold those.
                     raise NotImplementedError("named barriers are not defined here")
-                elif isinstance(step, TensorStep):
+                elif isinstance(step, TensorStep | TileStep):
                     # simulator.threads is what those are held to.
                     raise NotImplementedError("copies by tensor maps are not defined here")
                 else:

@@ -48,6 +48,7 @@ from fencewright.simulator.execution.program import (
     Step,
     Stop,
     TensorStep,
+    TileStep,
     Unknown,
     Values,
 )
@@ -689,6 +690,9 @@ class _Run:
     ) -> None:
         """Nothing: every value is known."""
 
+    def moved(self, source: Bytes | None, at: int, target: Bytes, to: int, count: int) -> None:
+        """Nothing: every value is known."""
+
     # Steps
 
     def unknown(self, step: Unknown) -> None:
@@ -984,22 +988,42 @@ class _Run:
                 text = f"'{instruction.text}' is not executed: {problem}"
                 raise LaunchError(text, instruction.place) from problem
             size[lane] = found.box_size
-            self._move_box(step, lane, found, pieces, int(shared[lane]))
+            update = None if step.updates is None else step.updates[found.element]
+            self._move_box(
+                step.instruction, lane, found, pieces, int(shared[lane]), update,
+                is_further=step.is_further,
+            )  # fmt: skip
         self.values[step.result] = size
 
-    def _move_box(
-        self, step: TensorStep, lane: tuple[int, int], map: tensors.TensorMap,
-        pieces: Sequence[tensors.Piece], shared: int,
-    ) -> None:  # fmt: skip
+    def tile(self, step: TileStep) -> None:
         execution, instruction = self.execution, self._instruction(step.instruction)
+        for each in step.words:
+            self.need(each, f"'{instruction.text}'", instruction.place)
+        words = [self.full(self.read(each))[:, 0].tolist() for each in step.words]
+        execution.stored = True
+        for row, own in enumerate(zip(*words, strict=True)):
+            try:
+                found = step.read(own)
+            except tensors.NotExecuted as problem:
+                text = f"'{instruction.text}' is not executed: {problem}"
+                raise LaunchError(text, instruction.place) from problem
+            if found is not None:
+                self._move_box(step.instruction, (row, 0), found, found.pieces, found.lds)
+
+    def _move_box(
+        self, number: int, lane: tuple[int, int], map: tensors.Box,
+        pieces: Sequence[tensors.Piece], shared: int,
+        update: Callable[..., Values] | None = None, *, is_further: bool = False,
+    ) -> None:  # fmt: skip
+        execution, instruction = self.execution, self._instruction(number)
         only = np.zeros(self.active.shape, dtype=np.bool_)
         only[lane] = True
         places = np.full(self.active.shape, shared)
         box = self._locate(instruction, MemorySpace.SHARED, places, only, map.extent)
-        if shared % tensors.ALIGNMENT:
+        if shared % map.alignment:
             raise self._refused(
                 instruction, places, map.extent, only,
-                lambda at, _: not_aligned(at, f"{at:#x}", tensors.ALIGNMENT),
+                lambda at, _: not_aligned(at, f"{at:#x}", map.alignment),
             )  # fmt: skip
         addresses = np.zeros((len(self.rows), len(pieces)), dtype=np.int64)
         lengths = np.zeros_like(addresses)
@@ -1011,21 +1035,23 @@ class _Run:
             places = np.full(self.active.shape, addresses[tuple(wrong)])
             size = int(lengths[tuple(wrong)])
             raise self._refused(instruction, places, size, only, execution.buffers.describe)
-        if not step.is_further:
-            self._tell(step.instruction, addresses, lengths > 0, lengths)
+        if not is_further:
+            self._tell(number, addresses, lengths > 0, lengths)
         begin, own = int(box.at[lane]), shared & (1 << tensors.RANK_BITS) - 1
         for each, at in zip(pieces, outside.at[lane[0]].tolist(), strict=True):
-            to = begin - own + map.swizzled(own + each.at)
+            to = begin - own + map.placed(own, each.at)
             first = to + each.skipped
             if instruction.kind is not MemoryAccessKind.LOAD:
                 data = box.bytes[first : first + each.taken]
-                update = None if step.updates is None else step.updates[map.element]
                 _put(outside.bytes, at, data, update, map.element_size)
+                self.moved(box.bytes, first, outside.bytes, at, each.taken)
                 if execution.not_given is not None and each.taken:
                     execution.not_given.write_all(at, each.taken)
                 continue
             box.bytes[to : to + each.size] = 0
             box.bytes[first : first + each.taken] = outside.bytes[at : at + each.taken]
+            self.moved(None, 0, box.bytes, to, each.size)
+            self.moved(outside.bytes, at, box.bytes, first, each.taken)
 
     # Addresses
 
@@ -1262,6 +1288,14 @@ class _RunOfOrigins(_Run):
         found = self.origins.loaded(source.bytes, source.at, active, width)
         self.origins.stored(target.bytes, target.at, active, width, found)
 
+    def moved(self, source: Bytes | None, at: int, target: Bytes, to: int, count: int) -> None:
+        """Follow the origins of adjacent bytes; without a source they are known."""
+        places, every = np.arange(count)[None], np.ones((1, count), dtype=np.bool_)
+        found = np.zeros((1, 1), dtype=np.int64)
+        if source is not None:
+            found = self.origins.loaded(source, at + places, every, 1)
+        self.origins.stored(target, to + places, every, 1, found)
+
 
 _NOTHING_KNOWN: Values = np.array(0, dtype=np.uint64)
 """The number that stands for an unknown value."""
@@ -1278,6 +1312,7 @@ _STEPS: dict[type[Step], _Handler] = {
     MemoryStep: _Run.memory,
     CopyStep: _Run.copy,
     TensorStep: _Run.tensor,
+    TileStep: _Run.tile,
     FenceStep: _Run.fence,
     NamedBarrierStep: _Run.named_barrier,
     Stop: _Run.stop,

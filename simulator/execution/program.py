@@ -18,6 +18,7 @@ from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 from fencewright.simulator.semantics.named_barriers import BarrierAction, Meeting
+from fencewright.simulator.semantics.tensors import Tile
 
 Values: TypeAlias = NDArray[np.uint64]
 Register: TypeAlias = int
@@ -295,6 +296,18 @@ class TensorStep:
 
 
 @dataclass(frozen=True, slots=True)
+class TileStep:
+    """A tile between a tensor and shared memory, by each wave, whatever lanes are active.
+
+    ``words``: of its descriptor, which ``read`` reads; of None nothing is moved.
+    """
+
+    instruction: int
+    words: tuple[Register, ...]
+    read: Callable[[Sequence[int]], Tile | None]
+
+
+@dataclass(frozen=True, slots=True)
 class FenceStep:
     """A fence, write-back, invalidate, wait or barrier; of one with a number, and so many threads.
 
@@ -331,6 +344,7 @@ Step: TypeAlias = (
     | MemoryStep
     | CopyStep
     | TensorStep
+    | TileStep
     | FenceStep
     | NamedBarrierStep
     | Stop

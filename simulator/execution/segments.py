@@ -34,6 +34,7 @@ from fencewright.simulator.execution.program import (
     Step,
     Stop,
     TensorStep,
+    TileStep,
     Unknown,
     jumps_of,
     with_jumps,
@@ -93,7 +94,9 @@ def place_of(program: LaneProgram, segment: Segment) -> SourceLocation | None:
     numbers = (
         each.instruction
         for each in segment.steps
-        if isinstance(each, MemoryStep | CopyStep | TensorStep | FenceStep | NamedBarrierStep)
+        if isinstance(
+            each, MemoryStep | CopyStep | TensorStep | TileStep | FenceStep | NamedBarrierStep
+        )
     )
     places = (program.instructions[each].place for each in numbers)
     return next((each for each in places if each is not None), None)
@@ -232,6 +235,8 @@ def reads_of(step: Step) -> tuple[Register, ...]:
         case TensorStep():
             more = () if step.where is None else (step.where,)
             return (step.map, step.shared, *step.coordinates, *(step.offsets or ()), *more)
+        case TileStep():
+            return step.words
         case NamedBarrierStep():
             return () if step.operand is None else (step.operand,)
         case FenceStep():
@@ -242,7 +247,7 @@ def reads_of(step: Step) -> tuple[Register, ...]:
 
 def written_by(step: Step) -> Register | None:
     """The register that a step writes."""
-    return None if isinstance(step, CopyStep | FenceStep | Stop) else step.result
+    return None if isinstance(step, CopyStep | TileStep | FenceStep | Stop) else step.result
 
 
 def moved_by(end: BlockEnd) -> tuple[Register, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from struct import pack_into, unpack_from
+from typing import Protocol
 
 BYTES = 128
 MOST_DIMENSIONS = 5
@@ -76,6 +77,35 @@ class Piece:
     place: int
 
 
+class Box(Protocol):
+    """The part of a tensor that a copy moves, and its places in shared memory.
+
+    ``address``: of the tensor; ``extent``: bytes of shared memory.
+    """
+
+    @property
+    def address(self) -> int: ...
+    @property
+    def element_size(self) -> int: ...
+    @property
+    def extent(self) -> int: ...
+    @property
+    def alignment(self) -> int: ...
+
+    def placed(self, begin: int, at: int) -> int:
+        """The place in shared memory of byte ``at`` of a box that begins at ``begin``."""
+        ...
+
+
+class Tile(Box, Protocol):
+    """A box that has its place in shared memory, ``lds``, and its pieces."""
+
+    @property
+    def lds(self) -> int: ...
+    @property
+    def pieces(self) -> Sequence[Piece]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class TensorMap:
     """A tensor in global memory, and the box that an access moves.
@@ -137,6 +167,15 @@ class TensorMap:
             for number, value in enumerate(values):
                 pack_into(form, data, first + number * step, value)
         return bytes(data)
+
+    @property
+    def alignment(self) -> int:
+        """That of a box in shared memory."""
+        return ALIGNMENT
+
+    def placed(self, begin: int, at: int) -> int:
+        """The place in shared memory of byte ``at`` of a box that begins at ``begin``."""
+        return self.swizzled(begin + at)
 
     def box_at(
         self, coordinates: Sequence[int], *, is_load: bool, offsets: Sequence[int] | None = None

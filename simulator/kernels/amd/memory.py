@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from fencewright.lowering.cdna.access_names import AccessName, Path, access_name
+from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
@@ -30,6 +31,7 @@ from fencewright.simulator.execution.program import (
     MemoryStep,
     Merge,
     Register,
+    TileStep,
     Values,
 )
 from fencewright.simulator.execution.values import low, mask, signed, unsigned
@@ -42,6 +44,7 @@ from fencewright.simulator.kernels.amd.operands import (
 )
 from fencewright.simulator.kernels.amd.registers import Names, is_vector
 from fencewright.simulator.kernels.amd.registers import Registers as State
+from fencewright.simulator.kernels.amd.tiles import tile_of
 from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.policies import cdna_policy
 from fencewright.simulator.semantics.amd_rows import update_of
@@ -129,6 +132,9 @@ class Accesses(Operands):
 
     def access(self, step: CodeStep) -> None:
         """One load, store, atomic, or load to LDS. Raises ``NotExecutedError``."""
+        if any(each.counter is Counter.TENSORCNT for each in step.effects.events):
+            self._tile(step.instruction, is_load=step.effects.kind is Kind.COPY)
+            return
         instruction, space = step.instruction, _SPACES[step.effects.space]
         name = _name_of(instruction)
         parts = self.results_and_sources(instruction)
@@ -180,6 +186,17 @@ class Accesses(Operands):
                 loaded.append(found)
         if form.result is not None:
             self._loaded(instruction, name, form.result, loaded, place.inside)
+
+    def _tile(self, instruction: AssemblyInstruction, *, is_load: bool) -> None:
+        """A copy of a tile, whose descriptor is in scalar registers."""
+        if not words_of(instruction.modifiers).keys() <= {"th", "scope"}:
+            raise NotExecutedError("one of its modifiers has no row")
+        state = self.state
+        words = [name for each in instruction.operands for name in names_of(each)]
+        kind = MemoryAccessKind.LOAD if is_load else MemoryAccessKind.STORE
+        number = self._counted(instruction, kind, MemorySpace.GLOBAL, 1, "")
+        registers = tuple([state.read((each,)) for each in words])
+        state.steps.append(TileStep(number, registers, partial(tile_of, is_load=is_load)))
 
     def _merged(self, lanes: Register, new: Register, old: Register) -> Register:
         result = self.state.new(is_scalar=False)
