@@ -80,7 +80,7 @@ def judged(
 
 def named(module: "PtxFile", judged: "Iterable[JudgedFunction]") -> Iterator[FunctionName]:
     """The functions with their verdicts, but for those that others call and that are no kernels."""
-    from fencewright.checker.lifting.nvidia_calls import callees
+    from fencewright.lowering.ptx.code.calls import callees
 
     called = callees(module)
     for each in judged:
@@ -113,7 +113,7 @@ def scoped(module: "PtxFile") -> "Iterator[tuple[PtxFunction, Callable[[], str]]
     That raises ``UnliftableError`` for what ``scoped`` cannot say.
     """
     from fencewright.checker.lifting.nvidia import ptx_to_scoped
-    from fencewright.checker.lifting.nvidia_calls import callees
+    from fencewright.lowering.ptx.code.calls import callees
 
     called = callees(module)
     for function in module.functions.values():

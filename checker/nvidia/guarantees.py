@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fencewright.checker.lifting.nvidia_calls import CALL, call_of
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.effects import Kind, Proxy
+from fencewright.lowering.ptx.code.calls import CALL, call_of
 from fencewright.lowering.ptx.code.flow import states
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,

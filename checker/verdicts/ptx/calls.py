@@ -5,8 +5,9 @@ what is not in the module, whose accesses nobody knows. Source: CUDA C++ Program
 "Formatted Output"; "Assertion"; PTX ISA, call.
 """
 
-from fencewright.checker.lifting.nvidia_calls import CALL, call_of, inlined
+from fencewright.checker.lifting.nvidia_calls import inlined
 from fencewright.checker.lifting.writer import UnliftableError
+from fencewright.lowering.ptx.code.calls import CALL, call_of
 from fencewright.lowering.ptx.code.statements import SILENT_CALLEES, Statement
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
 
