@@ -513,17 +513,16 @@ def test_pointers_follow_every_path() -> None:
         ("atom.global.cas.b32 %r1, [%rd1], 1;", "'atom.global.cas.b32' is not executed: it has"),
         ("st.global.b128 [%rd1], %rd2;", "the operand '%rd2' is not executed"),
         ("cvt.b128.u32 %r1, %r1;", "it is no form of cvt"),
-        ("call f, ();", "'call' is not executed: calls are not modelled"),
+        ("call f, ();", "'call' is not executed: f has no body here"),
         (
             "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2}, [%rd1], 16;",
             "is not executed: which lane accesses what",
         ),
-        ("@%p1 trap;", "'trap' is not executed: a kernel that is given up"),
         ("add.u32 %r1, %unknown, 1;", "the operand '%unknown' is not executed"),
         ("ld.global.u32 %r1, [%rd1+%r1];", "the operand '[%rd1+%r1]' is not executed"),
         ("ld.global.v2.u32 %r1, [%rd1];", "a vector has a register for each element"),
         ("st.bulk.weak.shared::cta [%rd1], 64, 0;", "stores without a type"),
-        ("ld.param.u32 %r1, [%rd1];", "no parameter of the kernel is named"),
+        ("ld.param.u32 %r1, [other];", "this part of a parameter is not read as it is written"),
         ("div.f32 %f1, %f1, %f2;", "'div.f32': it is not executed: it has no formula"),
         ("setp.eq.and.u32 %p1|%p2, %r1, 1;", "'setp.eq.and.u32' is not executed: it has 3"),
     ],
@@ -533,6 +532,83 @@ def test_what_is_not_executed_is_refused_at_its_line(line: str, reason: str) -> 
         read(f"\n  mov.u32 %r1, 1;\n   {line}")
     assert str(raised.value).startswith("k.ptx:13:4: ")
     assert reason in str(raised.value)
+
+
+CALLEES = """
+.func (.param .align 8 .b8 back[16]) twice(.param .align 8 .b8 pair[16], .param .b32 by) {
+  .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<2>;
+  ld.param.u64 %rd1, [pair]; ld.param.s16 %r1, [pair+8]; ld.param.s8 %r2, [by];
+  setp.lt.s32 %p1, %r1, 4; @%p1 bra $less;
+  add.s32 %r1, %r1, 1000;
+$less:
+  add.s32 %r1, %r1, %r2; add.s64 %rd1, %rd1, 1;
+  st.param.b64 [back+0], %rd1; st.param.b32 [back+8], %r1; ret;
+}
+.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+.extern .func __assertfail(.param .b64 a);
+"""
+CALL = """
+  {{ .param .align 8 .b8 p[16]; .param .b32 q; .param .align 8 .b8 back[16];
+  cvt.u64.u32 %rd5, %r1; st.param.b64 [p+0], %rd5; cvt.u16.u32 %rs1, %r1; st.param.b16 [p+8], %rs1;
+  st.param.b32 [q+0], {by};
+  call.uni (back), twice, (p, q);
+  ld.param.b64 %rd5, [back+0]; ld.param.b32 %r{to}, [back+8]; }}
+"""
+
+
+def test_a_call_passes_structs_and_narrow_numbers() -> None:
+    body = CALL.format(by=-1, to=4) + CALL.format(by=513, to=5)
+    end = "add.u32 %r4, %r4, %r5; cvt.u32.u64 %r5, %rd5; mad.lo.u32 %r4, %r5, 10000, %r4;"
+    found = words(body + end + "st.global.u32 [%rd1], %r4;", before=CALLEES)
+    both = [2 * n + (0 if n < 4 else 2000) - 1 + 1 for n in range(THREADS)]
+    assert found == [10000 * (n + 1) + each for n, each in enumerate(both)]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("trap;", "the kernel is given up: a trap"),
+        ("{ .param .b64 p; st.param.b64 [p], 1; call __assertfail, (p); }", "an assertion fails"),
+        ("T: .branchtargets E, E; brx.idx %r1, T;", "a jump beyond its table"),
+    ],
+)
+def test_a_launch_ends_where_lanes_come_to_its_end(line: str, problem: str) -> None:
+    skip = "setp.lt.u32 %p1, %r1, {}; @%p1 bra E;"
+    assert words(skip.format(THREADS) + line + "E:", before=CALLEES) == [0] * THREADS
+    with pytest.raises(LaunchError, match=problem):
+        words(skip.format(THREADS - 1) + line + "E:", before=CALLEES)
+
+
+def test_what_prints_gives_nothing() -> None:
+    line = """{ .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], 1; st.param.b64 [b], 2;
+  call.uni (r), vprintf, (a, b); ld.param.b32 %r4, [r]; } st.global.u32 [%rd1], %r4;"""
+    assert words(line, before=CALLEES) == [0] * THREADS
+
+
+def test_recursion_is_refused() -> None:
+    itself = ".func f() { call f, (); ret; }\n"
+    with pytest.raises(LaunchError, match="'call' is not executed: f calls itself"):
+        read("call f, ();", before=itself)
+
+
+def test_a_table_of_targets() -> None:
+    body = """
+  and.b32 %r2, %r1, 3; T: .branchtargets A, B, A, C; brx.idx %r2, T;
+A: mov.u32 %r3, 1; bra E;
+B: mov.u32 %r3, 2; bra E;
+C: mov.u32 %r3, 3;
+E: st.global.u32 [%rd1], %r3;
+"""
+    assert words(body) == [1, 2, 1, 3] * 8
+
+
+def test_a_parameter_at_a_computed_address() -> None:
+    body = """
+  and.b32 %r2, %r1, 1; mul.wide.u32 %rd5, %r2, 8; mov.u64 %rd6, out; add.s64 %rd6, %rd6, %rd5;
+  ld.param.u64 %rd7, [%rd6]; ld.param.u64 %rd8, [in]; setp.eq.u64 %p1, %rd7, %rd8;
+  selp.u32 %r3, 1, 0, %p1; st.global.u32 [%rd1], %r3;
+"""
+    assert words(body) == [0, 1] * 16
 
 
 def test_an_address_in_several_state_spaces_is_refused() -> None:

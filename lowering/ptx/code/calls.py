@@ -148,6 +148,7 @@ class _Inliner:
         self.made: list[_Made] = []
         self.copies = self.instructions = 0
         self.variables: dict[str, PtxVariable] = dict(function.variables)
+        self.registers: dict[str, str] = dict(function.registers)
         self.results: dict[str, _Written] = {}
         """By the name of the caller's parameter, what a call has returned."""
 
@@ -164,7 +165,9 @@ class _Inliner:
             following = dict.fromkeys(place[key] for key in each.successors)
             table = tuple(place[key] for key in each.table)
             blocks.append(PtxBlock(number, each.labels, tuple(numbered), tuple(following), table))
-        return replace(self.function, variables=self.variables, blocks=tuple(blocks))
+        return replace(
+            self.function, variables=self.variables, registers=self.registers, blocks=tuple(blocks)
+        )
 
     def _add(self, copy: _Copy) -> None:
         """Add the blocks of a copy, with its callees in between."""
@@ -196,6 +199,9 @@ class _Inliner:
     def _copied(self, copy: _Copy, each: PtxInstruction) -> PtxInstruction:
         """An instruction of a copy: a return goes back, a parameter that is known is moved."""
         self.instructions += 1
+        for name in (*each.statement.defines, *each.statement.uses) if copy.number else ():
+            if (type := copy.function.type_of(name)) is not None:
+                self.registers[copy.own(name)] = type
         if copy.number and _returns(each):
             return _branch(each, copy.text(each.statement.guard))
         statement = copy.statement(each.statement)

@@ -1,7 +1,8 @@
 """Kernels of PTX files, of any compiler, as their lanes run them.
 
-Asynchronous copies are complete at once. What cannot be executed is refused at its line: calls,
-tables of targets. Results of matrix operations are not known: see ``unknowns``.
+Asynchronous copies are complete at once; called functions are in the place of their calls. What
+cannot be executed is refused at its line. Results of matrix operations are not known: see
+``unknowns``.
 """
 
 from collections import Counter
@@ -16,6 +17,7 @@ from typing import NoReturn, TypeAlias
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import postorder
 from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.ptx.code.calls import call_of
 from fencewright.lowering.ptx.code.pointers import Pointers
 from fencewright.lowering.ptx.code.statements import (
     ARRIVALS,
@@ -64,6 +66,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    Stop,
     TensorStep,
     Values,
     jumps_of,
@@ -71,6 +74,7 @@ from fencewright.simulator.execution.program import (
 )
 from fencewright.simulator.execution.values import WORD, constant
 from fencewright.simulator.execution.vectorised import function_of as of_formula
+from fencewright.simulator.kernels.ptx.calls import with_calls
 from fencewright.simulator.kernels.ptx.functions import (
     compiled,
     cross_lane_function_of,
@@ -132,7 +136,7 @@ def program_of(
     def in_file(at: PtxInstruction) -> SourceLocation:
         return SourceLocation(file.file, at.line, at.column)
 
-    kernel = _Kernel(file, function, places or in_file)
+    kernel = _Kernel(file, with_calls(file, function), places or in_file)
     if shared is not None:
         kernel.addresses |= shared[0]
         kernel.shared = shared[1]
@@ -157,6 +161,8 @@ class _Kernel:
         self.count = 0
         self.registers: dict[str, Register] = {}
         self.numbers: dict[tuple[int, int], Register] = {}
+        self.passed: dict[tuple[str, int, int], Register] = {}
+        """By the name of a parameter of calls, the first bit and how many, its parts."""
         self.instructions: list[CountedInstruction] = []
         self.blocks = [_Open() for _ in function.blocks]
         self.block = self.blocks[0]
@@ -238,9 +244,8 @@ class _Kernel:
         return len(self.blocks) - 1
 
     def following(self, block: PtxBlock) -> Jump | EndLane:
-        """The block below; the end of the text ends a lane."""
-        below = block.number + 1
-        return Jump(below) if below < len(self.function.blocks) else EndLane()
+        """The block after one that does not jump; the end of the text ends a lane."""
+        return Jump(block.successors[-1]) if block.successors else EndLane()
 
     def branch(self, guard: str, yes: Jump, no: Jump) -> LaneBranch:
         """To ``yes`` where the guard holds."""
@@ -251,16 +256,33 @@ class _Kernel:
     def end(self, statement: Statement, block: PtxBlock) -> None:
         """The last instruction of a block, which goes elsewhere or ends the lane."""
         head = statement.opcode.head
-        if head in _NOT_EXECUTED:
-            self.refuse(_NOT_EXECUTED[head])
+        if head == "brx":
+            self.chosen(statement, block)
+            return
+        stops = [Stop("the kernel is given up: a trap", self.place)] if head == "trap" else []
         if not statement.guard:
+            self.block.steps += stops
             self.block.end = Jump(block.successors[0]) if head == "bra" else EndLane()
             return
         target = Jump(block.successors[0] if head == "bra" else self.begin())
+        self.blocks[target.block].steps += stops
         other = self.following(block)
         if isinstance(other, EndLane):
             other = Jump(self.begin())
         self.block.end = self.branch(statement.guard, target, other)
+
+    def chosen(self, statement: Statement, block: PtxBlock) -> None:
+        """brx: the block of a table that a register chooses."""
+        if statement.guard:
+            self.refuse("under a guard it has no row")
+        index = self.value(statement.operands[0], 32)
+        for place, target in enumerate(block.table):
+            equal = function_of("setp.eq.u32")
+            condition = self.compute(equal, (index, self.constant(place, 32)))
+            other = self.begin()
+            self.block.end = LaneBranch(condition, Jump(target), Jump(other), self.place)
+            self.block = self.blocks[other]
+        self.block.steps.append(Stop("a jump beyond its table", self.place))
 
     def at(self, instruction: PtxInstruction) -> None:
         """Note the instruction that is being read. Raises ``LaunchError`` at an unknown value."""
@@ -457,10 +479,7 @@ class _Kernel:
         """Append the steps of an instruction. Raises ``LaunchError``."""
         self.at(instruction)
         opcode = self.statement.opcode
-        reason = _NOT_EXECUTED.get(opcode.head)
         handler = _HANDLERS.get(opcode.head, _Kernel.arithmetic)
-        if reason is not None:
-            self.refuse(reason)
         self.check_operands(opcode, len(self.statement.operands))
         try:
             handler(self, opcode, self.statement.operands)
@@ -605,8 +624,38 @@ class _Kernel:
         of, offset = terms_of(address)
         name = "".join(of)
         names = [each.name for each in self.function.parameters]
-        if name not in names:
-            self.refuse("no parameter of the kernel is named")
+        if name in names:
+            self.of_kernel(opcode, results, names.index(name), offset)
+        elif self.function.type_of(name) is None:
+            for n, each in enumerate(results):
+                begin = 8 * offset + n * opcode.width
+                first, part = self.part_of(name, begin, opcode.width)
+                self.element(opcode, each, split(begin - first, opcode.width), part)
+        else:
+            self.of_address(opcode, results, address)
+
+    def part_of(self, name: str, begin: int, size: int) -> tuple[int, Register]:
+        """The part of a parameter that some bits lie in: where it begins, and its register."""
+        for (of, first, bits), part in self.passed.items():
+            if of == name and first <= begin and begin + size <= first + bits:
+                return first, part
+        self.refuse("this part of a parameter is not read as it is written")
+
+    def of_address(self, opcode: Opcode, results: Sequence[str], address: str) -> None:
+        """A part of a parameter whose address is computed."""
+        size = opcode.width * opcode.vector // 8
+        found = MemoryInstruction(
+            opcode.name, None, MemoryAccessKind.LOAD, MemorySpace.GLOBAL, size, None, self.place
+        )
+        register, offset = self.address(address)
+        whole = self.fresh()
+        step = MemoryStep(self.counted(found), register, offset, (), whole)
+        self.block.steps.append(step)
+        for n, each in enumerate(results):
+            self.element(opcode, each, split(n * opcode.width, opcode.width), whole)
+
+    def of_kernel(self, opcode: Opcode, results: Sequence[str], number: int, offset: int) -> None:
+        """A parameter of the kernel, or a part of it."""
         for n, each in enumerate(results):
             first = 8 * offset + n * opcode.width
             if opcode.width <= WORD and not self.extends(opcode, each):
@@ -615,7 +664,7 @@ class _Kernel:
                 pieces = [self.fresh() for _ in range(0, opcode.width, WORD)]
             for at, register in enumerate(pieces):
                 size = min(WORD, opcode.width)
-                step = Argument(register, names.index(name), first + WORD * at, size)
+                step = Argument(register, number, first + WORD * at, size)
                 self.block.steps.append(step)
             if pieces != [self.register(each)]:
                 whole = joined([min(WORD, opcode.width)] * len(pieces))
@@ -627,12 +676,41 @@ class _Kernel:
         address, data, *_ = operands
         given = elements(data)
         self.check_vector(opcode, len(given))
+        if opcode.of_parameters:
+            self.hand_over(opcode, address, given)
+            return
         if "async" in opcode.words:
             self.signal_bytes(opcode, operands)
         sources = [self.value(each, opcode.width) for each in given]
         if len(sources) > 1:
             sources = [self.compute(joined([opcode.width] * len(sources)), sources)]
         self.access(opcode, address, sources, None)
+
+    def hand_over(self, opcode: Opcode, address: str, given: Sequence[str]) -> None:
+        """st.param: parts of a parameter, or of the result, of a call."""
+        of, offset = terms_of(address)
+        for n, each in enumerate(given):
+            name, begin, size = "".join(of), 8 * offset + n * opcode.width, opcode.width
+            key = name, begin, size
+            meets = (each for each in self.passed if each[0] == name and each != key)
+            if any(first < begin + size and begin < first + bits for _, first, bits in meets):
+                self.refuse("a part of a parameter is written in two sizes")
+            if origin := self.unknowns.of(each):
+                self.refuse(f"it passes the result of {origin} to a call")
+            part = self.passed.setdefault(key, self.fresh())
+            self.compute(_copy, (self.value(each, opcode.width),), part)
+
+    def call(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """A call of a function that is not in the file: what prints gives 0."""
+        call = call_of(self.statement)
+        if call.name == "__assertfail":
+            self.block.steps.append(Stop("an assertion fails", self.place))
+        elif call.name not in ("vprintf", "puts"):
+            name = call.name or "what a register points to"
+            self.refuse(f"{name} has no body here")
+        for each in call.returned:
+            part = self.passed.setdefault((each, 0, 32), self.fresh())
+            self.compute(constant(0, 32), (), part)
 
     def check_vector(self, opcode: Opcode, registers: int) -> None:
         if opcode.vector != registers:
@@ -1049,15 +1127,6 @@ _RET = read_opcode("ret")
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 """The instructions that end a block."""
 
-_NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
-    {
-        "call": "calls are not modelled",
-        "brx": "tables of targets are not modelled",
-        "trap": "a kernel that is given up is not modelled",
-    }
-)
-"""Instructions that are refused, and why."""
-
 _OPERANDS: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         **dict.fromkeys(("mov", "cvta"), (2, 2)),
@@ -1245,6 +1314,7 @@ _HANDLERS: Mapping[str, _Handler] = MappingProxyType(
         "ld": _Kernel.load,
         "ldu": _Kernel.load,
         "st": _Kernel.store,
+        "call": _Kernel.call,
         "atom": _Kernel.atomic,
         "red": _Kernel.reduce,
         "fence": _Kernel.order,

@@ -77,6 +77,10 @@ class Unknowns:
         for base in self._pointers.of(access.address) or ("",):
             yield space, base
 
+    def of(self, name: str) -> str:
+        """The origin of a register's value; "" for a known one."""
+        return self._registers.get(name, "")
+
     def needed_by(self, statement: Statement) -> str:
         """The origin of a value that an instruction cannot be executed without; or ""."""
         names = [*names_in(statement.guard)]
