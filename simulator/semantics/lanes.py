@@ -54,6 +54,14 @@ def _first(_: Term, members: Term, lane: Term) -> Term:
     return length(members & 0 - members).less(1)
 
 
+_VOTES: Mapping[str, Callable[[Term, Term, Term], Term]] = MappingProxyType(
+    {
+        "all": lambda yes, members, lane: yes.equals(members),
+        "any": lambda yes, members, lane: yes.differs(0),
+        "uni": lambda yes, members, lane: yes.equals(members) | yes.equals(0),
+        "ballot": lambda yes, members, lane: yes,
+    }
+)
 _FOLDED = LaneRow(Fact.FOLD, 2, (lambda word, members, lane: word,))
 _ROWS: Mapping[str, LaneRow] = MappingProxyType(
     {
@@ -63,12 +71,12 @@ _ROWS: Mapping[str, LaneRow] = MappingProxyType(
             )
             for mode in ("up", "down", "bfly", "idx")
         },
-        "vote.sync.all": LaneRow(Fact.BALLOT, 2, (lambda yes, members, lane: yes.equals(members),)),
-        "vote.sync.any": LaneRow(Fact.BALLOT, 2, (lambda yes, members, lane: yes.differs(0),)),
-        "vote.sync.uni": LaneRow(
-            Fact.BALLOT, 2, (lambda yes, members, lane: yes.equals(members) | yes.equals(0),)
-        ),
-        "vote.sync.ballot": LaneRow(Fact.BALLOT, 2, (lambda yes, members, lane: yes,)),
+        **{
+            # ptxas takes both orders of the words, and CUB writes the second.
+            name: LaneRow(Fact.BALLOT, 2, (formula,))
+            for mode, formula in _VOTES.items()
+            for name in (f"vote.sync.{mode}", f"vote.{mode}.sync")
+        },
         "match.any.sync": LaneRow(Fact.SAME, 2, (lambda same, members, lane: same,)),
         "match.all.sync": LaneRow(
             Fact.SAME, 2,

@@ -11,6 +11,7 @@ import pytest
 from lane_kernels import executions, run
 from numpy.typing import NDArray
 
+import fencewright
 from fencewright.lowering.ptx.code.pointers import Pointers
 from fencewright.lowering.ptx.code.text import PtxError, read_ptx
 from fencewright.simulator.execution.launch import LaunchError
@@ -712,3 +713,18 @@ def test_a_damaged_kernel_runs_or_is_refused(seed: int) -> None:
                 program = program_of(file, each)
                 given = [np.zeros(512) if at.is_buffer else 1 for at in program.parameters]
                 run(program, 1, 32, given, limit=200)
+
+
+@pytest.mark.parametrize("order", ["sync.{}", "{}.sync"])
+def test_votes_have_both_orders_of_their_words(order: str) -> None:
+    name = "vote." + order
+    body = f"""
+  and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0; {name.format("ballot")}.b32 %r3, %p1, 0xffffffff;
+  {name.format("all")}.pred %p2, %p1, 0xffffffff; {name.format("any")}.pred %p3, %p1, 0xffffffff;
+  selp.u32 %r4, 2, 0, %p2; selp.u32 %r5, 1, 0, %p3; add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5;
+  st.global.u32 [%rd1], %r3;
+"""
+    assert words(body) == [0x55555556] * THREADS
+    text = f"{HEAD}.visible .entry k({PARAMETERS})\n{{{REGISTERS}{OWN}{body}\n  ret;\n}}\n"
+    zeros = np.zeros(THREADS, np.uint32)
+    assert fencewright.execute(text, block=32, args=(zeros, zeros))[0].tolist() == [0x55555556] * 32
