@@ -204,16 +204,22 @@ def _execute_amd(
 
     kernels = {each.name: each for each in kernels_of_assembly(text, "kernel.s")}
     name = _named(kernel, kernels)
-    arrays = [each for each in args if _is_array(each) and each.shape != ()]
-    if len({id(each) for each in arrays}) < len(arrays):
-        raise LaunchError("an array is given twice: AMD kernels are executed with one of each")
+    first: dict[int, int] = {}
+    for number, each in enumerate(args):
+        if _is_array(each) and each.shape != ():
+            first.setdefault(id(each), number)
     try:
         program = kernels[name].read()
         size = program.block_size if block is None else _size(block, "block")
         if size is None:
             raise LaunchError(f"{name} does not say its block: give it")
         given = tuple(
-            each.item() if _is_array(each) and each.shape == () else each for each in args
+            waves.SameBuffer(first[id(each)])
+            if first.get(id(each), number) != number
+            else each.item()
+            if _is_array(each) and each.shape == ()
+            else each
+            for number, each in enumerate(args)
         )
         own = program.cluster or (1, 1, 1)
         own = own if cluster is None else _size(cluster, "cluster")
@@ -226,9 +232,9 @@ def _execute_amd(
     except waves.LaunchError as problem:
         raise ExecutionError(str(problem)) from problem
     results: list[Any] = []
-    for parameter, argument in zip(program.given, args, strict=True):
-        is_array = _is_array(argument) and argument.shape != ()
-        data = found.contents(parameter.name).tobytes() if is_array else None
+    for argument in args:
+        number = first.get(id(argument))
+        data = None if number is None else found.contents(program.given[number].name).tobytes()
         results.append(_after(argument, data))
     return Arguments(results)
 

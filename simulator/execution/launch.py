@@ -377,7 +377,8 @@ def _check_pointer(parameter: KernelParameter) -> None:
         return
     by_value = f": give {parameter.bits // 8} bytes" if parameter.bits > 64 else ""
     raise LaunchError(
-        f"{parameter.name} is a number of {parameter.bits} bits, not a buffer{by_value}"
+        f"{parameter.name} is a number of {parameter.bits} bits, not a buffer"
+        f"{by_value or ': give a number'}"
     )
 
 

@@ -19,7 +19,7 @@ from struct import unpack_from
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.statements import number as integer
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter, PtxVariable
-from fencewright.simulator.semantics.floats import from_float
+from fencewright.simulator.semantics.floats import FORMATS, from_float
 from fencewright.simulator.semantics.operands import literal
 from fencewright.simulator.semantics.tensors import (
     CORNERS,
@@ -35,7 +35,7 @@ from fencewright.simulator.semantics.tensors import (
 from fencewright.simulator.semantics.tensors import FORM as TENSOR_FORM
 from fencewright.simulator.threads.compile import Program, compile_kernel, room_of
 from fencewright.simulator.threads.machine import Machine
-from fencewright.simulator.threads.memory import CODE_WINDOW, Allocation, Memory
+from fencewright.simulator.threads.memory import CODE_WINDOW, OFFSET, Allocation, Memory
 from fencewright.simulator.threads.observer import Observer
 from fencewright.simulator.threads.schedule import (
     IN_ORDER,
@@ -319,6 +319,15 @@ def _check_pixels(
         raise LaunchError(f"{what}: a column has 1 to {MOST_PIXELS} pixels")
 
 
+def _is_type(name: str) -> bool:
+    """True of the type of an element."""
+    element = element_of(name) or element_of(name.replace("i", "s", 1))
+    if element is None or element[0] == "pred":
+        return False
+    letter, bits, _ = element
+    return f"{letter}{bits}" in FORMATS if letter in ("f", "bf") else bits % 8 == 0 and bits <= 128
+
+
 def argument_of(text: str, number: int) -> Argument:
     """An argument of a launch line. Raises ``LaunchError``."""
     if text.startswith("{") and text.endswith("}"):
@@ -330,9 +339,11 @@ def argument_of(text: str, number: int) -> Argument:
     if text.endswith(".npy"):
         return File(text)
     if (found := _ARRAY.fullmatch(text)) is not None:
-        element = element_of(found[1]) or element_of(found[1].replace("i", "s", 1))
-        if element is None or element[0] == "pred":
-            raise LaunchError(f"argument {number} is '{text}': '{found[1]}' is no type")
+        if not _is_type(found[1]):
+            raise LaunchError(
+                f"argument {number} is '{text}': '{found[1]}' is no type: give i8 to i64 (also u "
+                "and b), f16, f32, f64 or bf16"
+            )
         content = (found[3] or "").strip()
         is_file = _is_file(content)
         if is_file and not Path(content).is_file():
@@ -342,7 +353,10 @@ def argument_of(text: str, number: int) -> Argument:
             )
         if is_file and not found[2].strip():
             return Array(found[1], None, content)
-        return Array(found[1], _whole(found[2], f"the length of argument {number}"), content)
+        count = _whole(found[2], f"the length of argument {number}")
+        if (size := count * _element_size(found[1])) > OFFSET:
+            raise LaunchError(f"argument {number} has {size} bytes: {OFFSET} are the most")
+        return Array(found[1], count, content)
     value = constant(text)
     if value is None:
         raise LaunchError(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from test_amd_kernels import STORE, TAIL
 from test_launches import HEAD
+from test_race_amd_kernels import kernel_text
 
 import fencewright
 from fencewright import launches
@@ -224,10 +225,16 @@ def test_amd_launches_that_cannot_be(
         fencewright.execute(amd_text(body), **given)
 
 
-def test_an_array_is_given_once_to_an_amd_kernel() -> None:
-    x = np.zeros(64, np.uint32)
-    with pytest.raises(LaunchError, match="an array is given twice"):
-        fencewright.execute(amd_text(ADD), block=64, args=(x, x))
+def test_an_array_may_be_given_twice_to_an_amd_kernel() -> None:
+    body = """s_load_dwordx2 s[10:11], s[0:1], 0x8
+v_and_b32_e32 v0, 0x3ff, v0
+v_lshlrev_b32_e32 v1, 2, v0
+s_waitcnt lgkmcnt(0)
+global_store_dword v1, v0, s[10:11]
+s_endpgm"""
+    x, y = np.zeros(64, np.uint32), np.zeros(64, np.uint32)
+    found = fencewright.execute(kernel_text(body), block=64, args=(x, x, y))
+    assert [each.tolist() for each in found] == [list(range(64))] * 2 + [[0] * 64]
 
 
 def test_a_launch_of_amd_assembly_is_judged() -> None:

@@ -455,6 +455,8 @@ def test_what_nobody_touches_takes_no_memory() -> None:
         ("k<<<1, 32>>>()", r"the parameters of k are \(.u64 out\): 0 of 1 arguments are given"),
         ("k<<<1, 32>>>(@0)", "argument 0 is '@0', which is no array before it"),
         ("k<<<1, 32>>>(q32[4])", "'q32' is no type"),
+        ("k<<<1, 32>>>(f33[4])", "'f33' is no type: give i8 to i64"),
+        ("k<<<1, 32>>>(f32[99999999999])", "argument 0 has 399999999996 bytes: 4294967295 are"),
         (
             "k<<<1, 32>>>(i32[4]=soon)",
             "'soon' is neither a number nor one of iota, iota.STEP., ones",

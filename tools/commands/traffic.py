@@ -306,7 +306,7 @@ def value_of(argument: "Argument", number: int) -> "ArgumentValue":
     )
 
     if isinstance(argument, Struct):
-        raise LaunchError(f"argument {number} is a struct, whose traffic is not counted")
+        raise LaunchError(f"argument {number} is a struct: give its bytes, as b8[16]")
     if isinstance(argument, Tensor):
         own = argument.array
         buffer = (

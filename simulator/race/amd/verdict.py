@@ -219,13 +219,15 @@ def _value(number: int, given: Argument) -> execution.ArgumentValue:
         case int() | float():
             return given
         case Same():
-            raise LaunchError(f"argument {number}: an AMD kernel gets no array twice here")
+            return execution.SameBuffer(given.argument)
         case Struct() | Tensor():
-            raise LaunchError(f"argument {number}: an AMD kernel takes arrays and numbers here")
+            raise LaunchError(f"argument {number} is a struct or a tensor map: give its bytes, as b8[16]")
 
 
 def _loaded(path: str) -> NDArray[Any]:
     try:
         return np.load(Path(path), allow_pickle=False)
-    except (OSError, ValueError) as problem:
-        raise LaunchError(f"{path}: {problem}") from problem
+    except OSError as problem:
+        raise LaunchError(f"{path}: {problem.strerror}") from problem
+    except ValueError as problem:
+        raise LaunchError(f"{path} is no .npy file of numbers") from problem
