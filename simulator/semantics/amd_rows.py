@@ -167,6 +167,16 @@ def _saturated(t: Element, operation: Operation, *operands: Term) -> Term:
     return clamped(t, operation(*(exact(t, each) for each in operands)))
 
 
+def _limited_sum(
+    t: Element, extreme: Callable[[Element, Term, Term], Term], a: Term, b: Term, c: Term
+) -> Term:
+    """The lesser or larger of a saturated sum and a number.
+
+    Source: LLVM 22 selects V_ADD_MIN_U32 for umin of uadd.sat, and never for umin of add.
+    """
+    return extreme(t, low(_saturated(t, _added, a, b), t.width), c)
+
+
 # Of meanings
 
 _K = ArithmeticKind
@@ -469,6 +479,7 @@ def _vector_integers() -> Iterator[_Entry]:
             yield f"v_{name}_{letter}64_{letter}32", with_carry
         yield f"v_mad_nc_{letter}64_{letter}32", wide
         for name, formula in (("min", lesser), ("max", larger)):
+            yield f"v_add_{name}_{letter}32", Row(partial(_limited_sum, t, formula), _THREE)
             yield f"v_{name}_{letter}64", Row(partial(formula, integers[64]), (64, 64), 64)
     for name, each in (("add_nc", _added), ("sub_nc", _subtracted), ("mul", _multiplied)):
         of_pairs = Row(partial(_modulo, 64, each), (64, 64), 64)
@@ -1016,7 +1027,8 @@ def _scalar() -> Iterator[_Entry]:
     yield "s_abs_i32", Row(partial(magnitude, _S[32]), _ONE, tests_result=True)
     yield "s_absdiff_i32", Row(_difference_of, tests_result=True)
     overflow = partial(_with_constant, partial(_overflow, _added), True)
-    yield "s_addk_i32", Row(partial(_with_constant, _total, True), scc=overflow, own=0)
+    for name in ("s_addk_i32", "s_addk_co_i32"):
+        yield name, Row(partial(_with_constant, _total, True), scc=overflow, own=0)
     yield "s_mulk_i32", Row(partial(_with_constant, partial(_modulo, 32, _multiplied), True), own=0)
     for letter, integers in _INTEGERS.items():
         t = integers[32]

@@ -502,7 +502,10 @@ FORMULAS: tuple[tuple[str, Callable[..., Formula]], ...] = (
     (r"[sv]_(add|sub|subrev)(?:c|b)(?:_co)?_u32", lambda name: lambda *a: _sum(name, a)),
     (r"v_subb(rev)_co_u32", lambda _: lambda *a: _sum("subrev", a)),
     (r"[sv]_(add|sub|subrev)_co_ci_u32", lambda name: lambda *a: _sum(name, a)),
-    (r"s_addk_i32", lambda: lambda a, b: a + s(b, 16)),
+    (r"s_addk(?:_co)?_i32", lambda: lambda a, b: a + s(b, 16)),
+    (r"v_add_(min|max)_u32", lambda x: lambda a, b, c: EXTREMES[x](min(a + b, ones(32)), c)),
+    (r"v_add_(min|max)_i32", lambda x: lambda a, b, c: EXTREMES[x](
+        max(-(1 << 31), min(s(a, 32) + s(b, 32), (1 << 31) - 1)), s(c, 32))),
     (r"s_mulk_i32", lambda: lambda a, b: a * s(b, 16)),
     (r"s_mul_i32|v_mul_lo_u32|v_mul_lo_[iu]16", lambda: lambda a, b: a * b),
     (r"[sv]_mul_hi_([iu])32", lambda t: _of_reads(t, "32", lambda a, b: a * b >> 32)),

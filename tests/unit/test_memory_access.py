@@ -346,7 +346,7 @@ def test_amd_takes_any_address_but_of_atomics() -> None:
         ("global_load_dword sc1", "gfx90a", "accepted: offset:N, glc, slc"),
         ("ds_read_b32 nt", "gfx942", "unknown operand 'nt'"),
         ("ds_read_b129", "gfx942", "unknown instruction"),
-        ("ds_read_b32", "gfx1100", "has no row here"),
+        ("ds_read_b32", "gfx1100", "nothing public says in which groups"),
         ("ds_read_b32", "gfx1250", "nothing public says how its caches"),
     ],
 )

@@ -414,7 +414,10 @@ HIERARCHIES: tuple[CdnaHierarchy, ...] = (
 )  # fmt: skip
 """The memories of every chip that has been described."""
 
-_NO_ROW = "how caches and the banks of LDS serve requests has no row here"
+_NO_ROW = (
+    "nothing public says in which groups the lanes of a wave of 32 reach the banks of LDS, and how "
+    "its L0 divides a request into lines"
+)
 UNDESCRIBED: Mapping[Generation, str] = MappingProxyType(
     {
         Generation.GFX1030: _NO_ROW,

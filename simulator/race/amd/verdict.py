@@ -221,7 +221,9 @@ def _value(number: int, given: Argument) -> execution.ArgumentValue:
         case Same():
             return execution.SameBuffer(given.argument)
         case Struct() | Tensor():
-            raise LaunchError(f"argument {number} is a struct or a tensor map: give its bytes, as b8[16]")
+            raise LaunchError(
+                f"argument {number} is a struct or a tensor map: give its bytes, as b8[16]"
+            )
 
 
 def _loaded(path: str) -> NDArray[Any]:
