@@ -485,7 +485,7 @@ def _parser() -> ArgumentParser:
         "--memory-limit",
         metavar="SIZE",
         type=memory_size,
-        help="memory that explorations may hold, as 2G; by default a quarter of the machine's",
+        help="memory that explorations may hold; by default 2G, or a quarter of the machine's",
     )
     runner.add_argument(
         "--bound", metavar="N", type=positive, default=Limits().bound, help="passes of a loop"

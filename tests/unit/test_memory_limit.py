@@ -133,6 +133,47 @@ def test_it_ends_near_the_limit() -> None:
     assert memory_limit.held() < allowed + (30 << 20)
 
 
+LARGE = """
+import resource
+
+from fencewright.simulator.core.exploration import explore
+
+
+class Large:
+    observables = ()
+
+    def initial(self):
+        return 0, bytes(100_000)
+
+    def successors(self, state):
+        number = state[0] + 1
+        return [((number, bytes([number % 256]) * 100_000), 0)]
+
+    def final(self, state):
+        return []
+
+    def errors(self, state):
+        return []
+
+
+print(explore(Large(), limit=1 << 40).note)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
+def test_a_program_obeys_the_default_limit() -> None:
+    """A process that explores states of 100 KB without end never holds an eighth more."""
+    command = [sys.executable, "-c", LARGE]
+    environment = {name: each for name, each in os.environ.items() if name != VARIABLE}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    note, peak = done.stdout.splitlines()
+    limit = default_limit()
+    assert limit is not None
+    assert note.startswith(f"memory limit of {size_text(limit)} reached after ")
+    assert limit < int(peak) < limit * 9 // 8
+
+
 def test_garbage_is_collected_before_it_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = iter([2 << 20, 0, 0])
     monkeypatch.setattr(memory_limit, "held", lambda: next(sizes))
@@ -187,6 +228,9 @@ def test_the_default_is_a_share_of_the_least(monkeypatch: pytest.MonkeyPatch) ->
     known("cgroup_limits", 800, 4000)
     known("_process")
     assert default_limit.__wrapped__() == 800 // SHARE
+    known("cgroup_limits", 1 << 40)
+    known("_physical", 1 << 40)
+    assert default_limit.__wrapped__() == 2 << 30
     known("_physical")
     known("cgroup_limits")
     assert default_limit.__wrapped__() is None

@@ -1,4 +1,4 @@
-"""The memory that explorations may take: a share of the machine's, or the user's number.
+"""The memory that explorations may take: 2 GiB or a share of the machine's, or the user's number.
 
 Every exploration and enumeration looks at what its process holds now and then, and ends incomplete
 where that is too much, before the kernel ends the process, or another one.
@@ -16,8 +16,9 @@ from pathlib import Path
 VARIABLE = "FENCEWRIGHT_MEMORY"
 """Environment variable with the limit of this process and of those that it starts, as ``2G``."""
 
+MOST = 2 << 30
 SHARE = 4
-"""The part of the machine's memory that is the limit where the user gives none: a quarter."""
+"""The limit where the user gives none: so many bytes, or a quarter of the machine's memory."""
 
 WITHOUT_LIMITS = ("win32", "emscripten", "wasi")
 """Platforms whose Python has no ``resource``: a process there has no limit and no measure of
@@ -81,10 +82,10 @@ _WORKERS = [1]
 
 @cache
 def default_limit() -> int | None:
-    """A quarter of the memory of the machine, or of its container or process limit if that is
+    """2 GiB, or a quarter of the memory of the machine, its container or process limit if that is
     less."""
     known = [*_machine(), *(each for each in _process() if each != process_limit())]
-    return min(known) // SHARE if known else None
+    return min(MOST, min(known) // SHARE) if known else None
 
 
 @cache
