@@ -77,10 +77,46 @@ def test_what_is_not_here_is_said_and_passed_over(ci: str) -> None:
     assert said.returncode == 0
     assert said.stdout.splitlines() == [
         "Python 3.11 is not here: nothing is run with it",
-        "no newer Python is here: nothing is run with one",
+        "no Python is here: nothing is run with one",
     ]
 
 
 def test_the_oldest_xdsl_is_that_of_the_package(ci: str) -> None:
     script = f'{ci} find_python() {{ echo py; }}; both_commands() {{ echo "$1 $2 ${{3:-}}"; }}; oldest; newest'
     assert run("sh", "-c", script).stdout == "py ==0.74.* \npy >=0.74,<0.76 xdsl\n"
+
+
+CLONE = """
+bare_path() { mkdir "$1"; for each in grep xargs echo rm; do ln -s "$(which $each)" "$1/"; done; }
+git() {
+    for each in unit litmus differential; do mkdir -p "$folder/a clone/tests/$each"; done
+    mkdir -p "$folder/a clone/.venv/bin"
+    for each in python fence-opt; do ln -s "$(which true)" "$folder/a clone/.venv/bin/"$each; done
+    echo xdsl > "$folder/a clone/tests/unit/test_a.py"
+    echo > "$folder/a clone/tests/unit/test_b.py"
+}
+timed() { echo "$@"; }
+"""
+"""A clone with a test that uses xDSL and one that does not, and no make."""
+
+
+@pytest.mark.parametrize(
+    ("only", "steps"),
+    [
+        ("", ["demo", "test"]),
+        ("xdsl", ["demo", *(f"{each} TESTS=tests/unit/test_a.py" for each in ("test", "long"))]),
+    ],
+)
+def test_what_uses_xdsl_runs_with_the_newest_in_all_cases(
+    ci: str, only: str, steps: list[str]
+) -> None:
+    said = run("sh", "-c", f"{ci}\n{CLONE}\nboth_commands py '>=1' {only}")
+    made, _, _ = said.stdout.partition("true (GNU")  # The version of Python.
+    assert (made.splitlines(), said.stderr) == (steps, "")
+
+
+def test_every_test_runs_with_the_oldest_xdsl(ci: str) -> None:
+    said = 'make() { :; }; timed() { echo "$@" | cut -c1-10; }; add() { echo "$1"; }; everything'
+    assert run("sh", "-c", f"{ci} {said}").stdout.splitlines() == [
+        "--jobs=2 -", "xdsl==0.74.*", "every-test"
+    ]  # fmt: skip
