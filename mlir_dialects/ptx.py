@@ -80,7 +80,7 @@ from fencewright.lowering.ptx.text import fill_places, read_line
 from fencewright.lowering.sequence import Line
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute, parse_word
-from fencewright.mlir_dialects.leaf_operation import LeafOperation, defined_in
+from fencewright.mlir_dialects.leaf_operation import LeafOperation, defined_in, operands_of
 
 # Attributes and registers
 
@@ -262,7 +262,8 @@ class LoadOp(SynchronisingOp):
     assembly_format = "$opcode $addr attr-dict `:` type($addr) `->` type($dst)"
 
     def line(self, name: Namer) -> str:
-        return f"{self.opcode.data} {name(self.dst)}, [{name(self.addr)}];"
+        (addr,), (dst,) = operands_of(self), self.results
+        return f"{self.opcode.data} {name(dst)}, [{name(addr)}];"
 
 
 @irdl_op_definition
@@ -278,7 +279,7 @@ class StoreOp(SynchronisingOp):
     assembly_format = "$opcode $addr `,` $data attr-dict `:` type($addr) `,` type($data)"
 
     def line(self, name: Namer) -> str:
-        addr, data = name(self.addr), name(self.data)
+        addr, data = map(name, operands_of(self))
         return f"{self.opcode.data} [{addr}], {data};"
 
 
@@ -304,7 +305,7 @@ class AtomicOp(SynchronisingOp):
 
     def line(self, name: Namer) -> str:
         opcode = self.opcode.data
-        addr, *data = map(name, self.operands)
+        addr, *data = map(name, operands_of(self))
         result = ""
         if self.decoded.head != "red":
             result = "_, " if self.dst is None else f"{name(self.dst)}, "

@@ -10,6 +10,7 @@ an ``atom`` before ``barrier.sync`` and ``barrier.cluster``, but of none before 
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import StringAttr
@@ -33,7 +34,7 @@ def unfenced_updates(blocks: Sequence[Block], *, ends_thread: bool) -> frozenset
     """The ``scoped.atomic_rmw`` of unused result that no acquire fence can follow."""
 
     def is_unused(op: Operation) -> bool:
-        return isinstance(op, scoped.AtomicRmwOp) and op.old.first_use is None
+        return type(op) is scoped.AtomicRmwOp and op.old.first_use is None
 
     return frozenset(unfenced(blocks, is_unused, ends_thread=ends_thread))
 
@@ -47,7 +48,8 @@ def unfenced(
     Calls and operations that are not known are taken for fences.
     """
     graph = block_graph(blocks)
-    fenced = _blocks_before_fences(graph, ends_thread)
+    branches = any(graph.successors.values())
+    fenced = _blocks_before_fences(graph, ends_thread) if branches else set[Block]()
     found: list[Operation] = []
     for block in blocks:
         follows = block in fenced if graph.successors[block] else not ends_thread
@@ -60,9 +62,9 @@ def unfenced(
 
 def may_be_acquire_fence(op: Operation) -> bool:
     """True if an earlier relaxed read can be acquired by ``op``."""
-    if isinstance(op, scoped.FenceOp):
+    if type(op) is scoped.FenceOp:
         return op.ordering.data.acquires
-    if isinstance(op, scoped.ScopedOperation | llvm.AllocaOp):
+    if _is_no_fence(type(op)):
         return False
     if op.name in SILENT or is_side_effect_free(op):
         return False
@@ -73,6 +75,11 @@ def may_be_acquire_fence(op: Operation) -> bool:
         call = _CALL.match(text.data)
         return call is not None and _FENCELESS_CALL.match(text.data, call.end()) is None
     return op.name != "llvm_ir.label"
+
+
+@cache
+def _is_no_fence(kind: type[Operation]) -> bool:
+    return issubclass(kind, (scoped.ScopedOperation, llvm.AllocaOp))
 
 
 def _blocks_before_fences(graph: Graph[Block], ends_thread: bool) -> set[Block]:

@@ -7,6 +7,7 @@ target's instructions. What it does not accept, LLVM IR does, and the errors say
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeGuard, cast
 
@@ -305,7 +306,10 @@ class SharedVariables:
 
 def is_used(op: Operation) -> bool:
     """True if a result is used."""
-    return any(result.first_use is not None for result in op.results)
+    return any(map(_FIRST_USE, op.results))
+
+
+_FIRST_USE = attrgetter("first_use")
 
 
 def lower_operation(

@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
-from fencewright.lowering.sequence import Target
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.leaf_operation import append, operands_of, operations
 from fencewright.passes.analysis.dominance import check_definitions
@@ -66,12 +65,13 @@ def build_steps(
         )
         insert(op)
         if results:
-            result = op.results[0]
+            (result,) = op.results
     return result
 
 
 class Plans(Generic[PlanT]):
-    """Plans to build the instructions of scoped operations, one for all that are alike."""
+    """Plans to build the instructions of scoped operations for one target, one for all that are
+    alike."""
 
     __slots__ = ("_known",)
 
@@ -81,16 +81,16 @@ class Plans(Generic[PlanT]):
     def find(
         self,
         op: scoped.ScopedOperation,
-        target: Target,
-        make: Callable[[scoped.ScopedOperation, Target, bool], PlanT],
+        features: tuple[str, ...],
+        make: Callable[[scoped.ScopedOperation, tuple[str, ...], bool], PlanT],
     ) -> PlanT:
-        """The result of ``make`` for ``op``, ``target``, and the use of its result."""
+        """The result of ``make`` for ``op``, ``features`` of it, and the use of its result."""
         used = is_used(op)
         likeness, named = op.likeness()
-        key = (likeness, used, target)
+        key = (likeness, used, features)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = make(op, target, used), named
+            known = self._known[key] = make(op, features, used), named
         return known[0]
 
 

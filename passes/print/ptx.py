@@ -99,6 +99,7 @@ class _Printer:
     def __init__(self, kernel: ptx.KernelOp, explain: bool):
         self.kernel = kernel
         self.explain = explain
+        self.widths = kernel.parameters.get_values()
         self.lines: list[str] = []
         self.origins: list[Operation] = []
         self.names: dict[SSAValue, str] = {}
@@ -137,7 +138,7 @@ class _Printer:
         op = self.kernel
         return PtxKernel(
             name=op.sym_name.data,
-            parameters=op.parameters.get_values(),
+            parameters=self.widths,
             block_size=None if op.block_size is None else op.block_size.get_values(),
             registers=self.counts,
             lines=self.lines,
@@ -187,7 +188,7 @@ class _Printer:
     def param(self, op: Operation) -> None:
         param = cast(ptx.ParamOp, op)
         index = param.index.value.data
-        bits = self.kernel.parameters.get_values()[index]
+        bits = self.widths[index]
         place = parameter_name(self.kernel.sym_name.data, index)
         self.lines.append(f"ld.param.b{bits} {self.name(param.dst)}, [{place}];")
 

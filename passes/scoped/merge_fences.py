@@ -1,7 +1,8 @@
 """The pass ``merge-fences``: fences whose work another one does, before or after them."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from xdsl.context import Context
@@ -12,10 +13,11 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.vocabulary import Availability, Ordering, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import AVAILABILITIES, ORDERINGS
-from fencewright.mlir_dialects.leaf_operation import operations
+from fencewright.mlir_dialects.leaf_operation import OfAlike, operations
 from fencewright.passes.analysis.acquire_fences import SILENT
 from fencewright.passes.analysis.control_flow import (
     block_graph,
@@ -51,9 +53,10 @@ class MergeFencesPass(ModulePass):
     name = "merge-fences"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rules = _Rules()
         for region in list(_regions(op)):
             if _has_fence(region):
-                merge_fences(region)
+                _merge_fences(region, rules)
 
 
 def _regions(op: Operation) -> Iterator[Region]:
@@ -65,58 +68,93 @@ def _regions(op: Operation) -> Iterator[Region]:
                     yield from _regions(each)
 
 
-def merge_fences(body: Region) -> None:
+_KINDS = scoped.ACCESSES | {scoped.FenceOp, scoped.BarrierOp}
+_Line: TypeAlias = tuple[Operation, Operation]
+"""An operation that is not silent, and a like one that nothing changes."""
+_Heard: TypeAlias = dict[Block, list[_Line]]
+
+
+def _picture(op: Operation) -> Operation:
+    """An operation like ``op`` in all that the rules look at."""
+    return type(op).create(properties=op.properties, attributes=op.attributes)
+
+
+class _Rules:
+    """The rules of this pass, each applied once to all operations that are alike."""
+
+    def __init__(self) -> None:
+        self.after, self.ahead = cache(after), cache(ahead)
+        self.redundant_after = cache(redundant_after)
+        self.redundant_before = cache(redundant_before)
+        self._picture = OfAlike(_picture)
+
+    def line(self, op: Operation) -> _Line:
+        """``op``, and the operation to apply the rules to."""
+        return op, self._picture(op) if type(op) in _KINDS else op
+
+    def heard(self, blocks: Iterable[Block]) -> _Heard:
+        """The operations that are not silent, listed once: the fixpoints look at each several
+        times."""
+        return {
+            block: [self.line(op) for op in operations(block) if not is_silent(op)]
+            for block in blocks
+        }
+
+
+def _merge_fences(body: Region, rules: _Rules) -> None:
     """Merge the fences of one function, or of any region with control flow of its own.
 
     Whole fences first: one acq_rel fence is less than an acquire and a release fence.
     """
-    blocks = reachable_blocks(body)
-    ops = _heard(blocks)
+    graph = block_graph(reachable_blocks(body))
+    lines = rules.heard(graph.nodes)
     for whole in (True, False):
-        if whole or _has_two_sided_fence(blocks):
-            _merge_into_earlier(blocks, ops, whole)
-            _merge_into_later(blocks, ops, whole)
+        if whole or _has_two_sided_fence(lines):
+            _merge_into_earlier(graph, lines, rules, whole)
+            _merge_into_later(graph, lines, rules, whole)
 
 
-_Heard: TypeAlias = dict[Block, list[Operation]]
-"""The operations of each block that are not silent."""
-
-
-def _merge_into_earlier(blocks: Sequence[Block], ops: _Heard, whole: bool) -> None:
-    passed = _solve_forward(blocks, ops)
-    for block in blocks:
+def _merge_into_earlier(graph: Graph[Block], lines: _Heard, rules: _Rules, whole: bool) -> None:
+    passed = _solve_forward(graph, lines, rules)
+    for block in graph.nodes:
         state = passed[block]
-        left: list[Operation] = []
-        for op in ops[block]:
+        left: list[_Line] = []
+        for line in lines[block]:
+            op, like = line
             if type(op) is scoped.FenceOp and is_plain(op):
-                if _weaken(op, redundant_after(op, state), whole):
-                    continue
-            state = after(op, state)
-            left.append(op)
-        ops[block] = left
+                if any(done := rules.redundant_after(like, state)):
+                    if _weaken(op, done, whole):
+                        continue
+                    _, like = line = rules.line(op)
+            state = rules.after(like, state)
+            left.append(line)
+        lines[block] = left
 
 
-def _merge_into_later(blocks: Sequence[Block], ops: _Heard, whole: bool) -> None:
-    coming = _solve_backward(blocks, ops)
-    for block in blocks:
+def _merge_into_later(graph: Graph[Block], lines: _Heard, rules: _Rules, whole: bool) -> None:
+    coming = _solve_backward(graph, lines, rules)
+    for block in graph.nodes:
         future = coming[block]
-        left: list[Operation] = []
-        for op in reversed(ops[block]):
+        left: list[_Line] = []
+        for line in reversed(lines[block]):
+            op, like = line
             if type(op) is scoped.FenceOp and is_plain(op):
-                if _weaken(op, redundant_before(op, future), whole):
-                    continue
-            future = ahead(op, future)
-            left.append(op)
-        ops[block] = left[::-1]
+                if any(done := rules.redundant_before(like, future)):
+                    if _weaken(op, done, whole):
+                        continue
+                    _, like = line = rules.line(op)
+            future = rules.ahead(like, future)
+            left.append(line)
+        lines[block] = left[::-1]
 
 
 def _has_fence(region: Region) -> bool:
     return any(type(op) is scoped.FenceOp for block in region.blocks for op in operations(block))
 
 
-def _has_two_sided_fence(blocks: Sequence[Block]) -> bool:
+def _has_two_sided_fence(lines: _Heard) -> bool:
     """True if there is a fence that can lose one of its halves."""
-    fences = (op for block in blocks for op in operations(block) if type(op) is scoped.FenceOp)
+    fences = (op for each in lines.values() for op, _ in each if type(op) is scoped.FenceOp)
     return any(op.ordering.data is Ordering.ACQ_REL for op in fences)
 
 
@@ -242,20 +280,22 @@ def acquired_by(op: Operation) -> int:
     return rank_of(access) if acquires and is_plain(access) else _NOTHING
 
 
-def _solve_forward(blocks: Sequence[Block], ops: _Heard) -> dict[Block, Passed]:
+def _solve_forward(graph: Graph[Block], lines: _Heard, rules: _Rules) -> dict[Block, Passed]:
     def carry(block: Block, state: Passed) -> Passed:
-        for op in ops[block]:
-            state = after(op, state)
+        for _, like in lines[block]:
+            state = rules.after(like, state)
         return state
 
-    at_entry = IN_A_KERNEL if _begins_thread(blocks[0]) else AT_ENTRY
-    return solve(block_graph(blocks), {blocks[0]: at_entry}, carry, Passed.join)
+    entry = graph.nodes[0]
+    at_entry = IN_A_KERNEL if _begins_thread(entry) else AT_ENTRY
+    return solve(graph, {entry: at_entry}, carry, Passed.join)
 
 
 def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
     """For each of ``ops`` the rank at which all atomic reads before it have been acquired."""
     found: dict[Operation, int] = {}
-    passed = _solve_forward(blocks, _heard(blocks))
+    rules = _Rules()
+    passed = _solve_forward(block_graph(blocks), rules.heard(blocks), rules)
     for block in blocks:
         state = passed[block]
         for op in operations(block):
@@ -344,20 +384,19 @@ def may_publish(op: Operation) -> bool:
     return kind is not scoped.StoreOp or not _is_weak(op)
 
 
-def _solve_backward(blocks: Sequence[Block], ops: _Heard) -> dict[Block, Coming]:
+def _solve_backward(graph: Graph[Block], lines: _Heard, rules: _Rules) -> dict[Block, Coming]:
     """The states at the ends of blocks, the greatest fixpoint.
 
     Greatest, so that a loop that is never left, which needs nothing, does not hide what comes after
     it.
     """
-    end, everything = _end_of(blocks[0]), Coming(EVERYTHING, EVERYTHING, EVERYTHING)
+    end, everything = _end_of(graph.nodes[0]), Coming(EVERYTHING, EVERYTHING, EVERYTHING)
 
     def carry(block: Block, state: Coming) -> Coming:
-        for op in reversed(ops[block]):
-            state = ahead(op, state)
+        for _, like in reversed(lines[block]):
+            state = rules.ahead(like, state)
         return state
 
-    graph = block_graph(blocks)
     ends = {block: everything if targets else end for block, targets in graph.successors.items()}
     return solve(graph.backward, ends, carry, Coming.join)
 
@@ -365,7 +404,8 @@ def _solve_backward(blocks: Sequence[Block], ops: _Heard) -> dict[Block, Coming]
 def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
     """For each of ``ops`` the rank at which all later publications are released."""
     found: dict[Operation, int] = {}
-    coming = _solve_backward(blocks, _heard(blocks))
+    rules = _Rules()
+    coming = _solve_backward(block_graph(blocks), rules.heard(blocks), rules)
     for block in blocks:
         state = coming[block]
         for op in reversed(operations(block)):
@@ -376,11 +416,6 @@ def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operati
 
 
 # Operations
-
-
-def _heard(blocks: Sequence[Block]) -> _Heard:
-    """The operations that are not silent, listed once: the fixpoints look at each several times."""
-    return {block: [op for op in operations(block) if not is_silent(op)] for block in blocks}
 
 
 def rank_of(op: scoped.ScopedOperation) -> int:

@@ -482,7 +482,11 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
 
     def plan(self, op: Operation) -> "_SequencePlan":
         """The plan that builds the instructions of ``op``."""
-        return self.plans.find(cast(scoped.ScopedOperation, op), self.target, _make_plan)
+
+        def make(op: scoped.ScopedOperation, _: object, used: bool) -> _SequencePlan:
+            return _make_plan(op, self.target, used)
+
+        return self.plans.find(cast(scoped.ScopedOperation, op), (), make)
 
     def places(self, **places: SSAValue) -> Mapping[str, SSAValue]:
         if self.resource is not None:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import cast
 
@@ -177,7 +178,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
             "sym_name": StringAttr(self.function.sym_name.data),
             "target": StringAttr(self.target.chip),
             "version": StringAttr(".".join(map(str, self.version))),
-            "parameters": DenseArrayBase.from_list(i64, parameters),
+            "parameters": _widths_attr(tuple(parameters)),
         }
         block_size = accept.known_block_size(self.function)
         if block_size is not None:
@@ -279,8 +280,9 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         """A load, store, read-modify-write, fence or barrier."""
         places = dict(zip(_PLACES[op.name], self.operands(op), strict=True))
         result = self.emit(self.plan(op), places)
-        if op.results and result is not None:
-            self.values[op.results[0]] = result
+        if result is not None:
+            for value in op.results:
+                self.values[value] = result
 
     def cmpxchg(self, op: Operation) -> None:
         cmpxchg = cast(scoped.CmpxchgOp, op)
@@ -306,20 +308,20 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
 
     def plan(self, op: Operation) -> tuple[ConversionStep, ...]:
         """The plan that builds the instructions of ``op``."""
-        target = self.target.promising(*self._features(op))
-        return self.plans.find(cast(scoped.ScopedOperation, op), target, self._make_plan)
+        features = self._features(op)
+        return self.plans.find(cast(scoped.ScopedOperation, op), features, self._make_plan)
 
     def _features(self, op: Operation) -> tuple[str, ...]:
         """The function's promises about ``op``; each analysis runs once, at its first use."""
-        if isinstance(op, scoped.BarrierOp):
+        if type(op) is scoped.BarrierOp:
             if self.converged is None:
                 self.converged = converged_blocks(self.source_blocks)
             return (CONVERGED,) if op.parent in self.converged else ()
-        if isinstance(op, scoped.AtomicRmwOp) and not accept.is_used(op):
+        if type(op) is scoped.AtomicRmwOp and not accept.is_used(op):
             if self.unfenced is None:
                 self.unfenced = unfenced_updates(self.source_blocks, ends_thread=True)
             return (NO_ACQUIRE_FENCE_AFTER,) if op in self.unfenced else ()
-        if isinstance(op, scoped.FenceOp) and op.spaces is not None:
+        if type(op) is scoped.FenceOp and op.spaces is not None:
             if self.has_relaxed_barrier is None:
                 self.has_relaxed_barrier = any(
                     _is_relaxed_barrier(each)
@@ -330,15 +332,21 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         return ()
 
     def _make_plan(
-        self, op: scoped.ScopedOperation, target: Target, used: bool
+        self, op: scoped.ScopedOperation, features: tuple[str, ...], used: bool
     ) -> tuple[ConversionStep, ...]:
         result: ptx.RegisterType | None = None
         if isinstance(op, scoped.AccessOperation):
             result = self.registers_for(op, op.value_type)
             _check_alignment(op)
+        target = self.target.promising(*features)
         sequence = accept.lower_operation(op, bits_of, used, PATH, target=target)
         ordered = op.properties["ordering"] != _WEAK
         return steps_of(sequence, result, ordered=ordered)
+
+
+@cache
+def _widths_attr(widths: tuple[int, ...]) -> DenseArrayBase:
+    return DenseArrayBase.from_list(i64, widths)
 
 
 def _is_relaxed_barrier(op: Operation) -> bool:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from operator import ge
 from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.context import Context
@@ -16,7 +17,7 @@ from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import ptx, scoped
-from fencewright.mlir_dialects.leaf_operation import operations
+from fencewright.mlir_dialects.leaf_operation import OfAlike, operations
 from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks, top_level
 from fencewright.passes.scoped.merge_fences import is_plain, is_silent
 from fencewright.passes.to_ptx.arithmetic import opcode_attr
@@ -43,9 +44,10 @@ class MergePTXFencesPass(ModulePass):
     name = "merge-ptx-fences"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rules = _Rules()
         for each in top_level(op):
             if each.name in _FUNCTIONS and _has_fence(body := each.regions[0]):
-                _merge(reachable_blocks(body))
+                _merge(reachable_blocks(body), rules)
 
 
 _FUNCTIONS = frozenset({"ptx.kernel", "llvm_ir.func"})
@@ -64,7 +66,7 @@ class Done(NamedTuple):
 
     def covers(self, other: "Done") -> bool:
         """True if the fences next to here do all that ``other`` does."""
-        return all(mine >= its for mine, its in zip(self, other, strict=True))
+        return all(map(ge, self, other))
 
     def join(self, other: "Done") -> "Done":
         """The ordering done on either path."""
@@ -114,10 +116,26 @@ _Code: TypeAlias = dict[Block, list[_Line]]
 """The lines of each block, read once: every block is walked four times."""
 
 
-def _merge(blocks: Sequence[Block]) -> None:
+class _Rules:
+    """The rules of this pass, each applied once to all operations that are alike."""
+
+    def __init__(self) -> None:
+        self.past = {way: cache(partial(past, forwards=way)) for way in (True, False)}
+        self._fence = OfAlike(_fence)
+
+    def lines_of(self, block: Block) -> list[_Line]:
+        """The operations of a block that are not silent."""
+        return [
+            _Line(op, self._fence(op) if type(op) in _FENCE_TYPES else None)
+            for op in operations(block)
+            if not _is_silent(op)
+        ]
+
+
+def _merge(blocks: Sequence[Block], rules: _Rules) -> None:
     graph = block_graph(blocks)
-    code = {block: _lines_of(block) for block in blocks}
-    entry = _solve(graph, blocks[:1], code, forwards=True)
+    code = {block: rules.lines_of(block) for block in blocks}
+    entry = _solve(graph, blocks[:1], code, rules, forwards=True)
     for block in blocks:
         done = entry[block]
         left: list[_Line] = []
@@ -126,11 +144,11 @@ def _merge(blocks: Sequence[Block]) -> None:
                 continue
             if type(line.op) in _STORING:
                 _loosen(cast(_Access, line.op), releases=done.releases)
-            done = past(line.fence, done, forwards=True)
+            done = rules.past[True](line.fence, done)
             left.append(line)
         code[block] = left
     ends = [block for block in blocks if not graph.successors[block]]
-    leaving = _solve(graph.backward, ends, code, forwards=False)
+    leaving = _solve(graph.backward, ends, code, rules, forwards=False)
     for block in blocks:
         done = leaving[block]
         for line in reversed(code[block]):
@@ -138,17 +156,14 @@ def _merge(blocks: Sequence[Block]) -> None:
                 continue
             if type(line.op) in _LOADING:
                 _loosen(cast(_Access, line.op), acquires=done.acquires)
-            done = past(line.fence, done, forwards=False)
+            done = rules.past[False](line.fence, done)
 
 
 _Access: TypeAlias = ptx.LoadOp | ptx.StoreOp | ptx.AtomicOp
 _STORING = frozenset({ptx.StoreOp, ptx.AtomicOp})
 _LOADING = frozenset({ptx.LoadOp, ptx.AtomicOp})
-
-
-def _lines_of(block: Block) -> list[_Line]:
-    lines = (_Line(op, _fence(op)) for op in operations(block))
-    return [line for line in lines if line.fence is not None or not _is_silent(line.op)]
+_FENCE_TYPES = frozenset({ptx.FenceOp, scoped.FenceOp})
+_HEARD = _STORING | _LOADING | _FENCE_TYPES
 
 
 def _is_done(line: _Line, done: Done) -> bool:
@@ -208,7 +223,8 @@ def _fence(op: Operation) -> Done | None:
 
 
 def _is_silent(op: Operation) -> bool:
-    return type(op) in _SILENT or is_silent(op)
+    kind = type(op)
+    return kind in _SILENT or (kind not in _HEARD and is_silent(op))
 
 
 _SILENT = frozenset(
@@ -217,7 +233,7 @@ _SILENT = frozenset(
 
 
 def _solve(
-    graph: Graph[Block], first: Iterable[Block], code: _Code, *, forwards: bool
+    graph: Graph[Block], first: Iterable[Block], code: _Code, rules: _Rules, *, forwards: bool
 ) -> dict[Block, Done]:
     """The fences done on entry to each block in the direction of ``graph``, the greatest fixpoint.
 
@@ -227,7 +243,7 @@ def _solve(
 
     def carry(block: Block, done: Done) -> Done:
         for line in code[block] if forwards else reversed(code[block]):
-            done = past(line.fence, done, forwards=forwards)
+            done = rules.past[forwards](line.fence, done)
         return done
 
     start = dict.fromkeys(graph.nodes, _ALL) | dict.fromkeys(first, NOTHING)

@@ -217,7 +217,7 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
         "a release in a region (only merge-fences)",
     ),
     (
-        MERGE + "_solve_forward: if _begins_thread(blocks[0]) -> if True",
+        MERGE + "_solve_forward: if _begins_thread(entry) -> if True",
         "an acquire where a function in LLVM IR begins (only merge-fences)",
     ),
     (

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import IntAttr, UnitAttr, i32, i64
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block
 
-from fencewright.lowering.sequence import Target
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.passes.kernels import conversion as kernel_conversion
@@ -40,8 +39,7 @@ def load(
 
 
 def plan_of(plans: Plans[Planned], op: scoped.ScopedOperation, *features: str) -> Planned:
-    target = Target("sm_90", frozenset(features))
-    return plans.find(op, target, lambda op, _, used: (op, used))
+    return plans.find(op, features, lambda op, _, used: (op, used))
 
 
 def test_operations_that_are_alike_have_one_plan(block: Block) -> None:
