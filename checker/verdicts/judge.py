@@ -101,6 +101,8 @@ _ANY = (1 << 30, 1024)
 _MOST_BLOCK = (1024, 1024, 64)
 """The threads of a CTA in each dimension. Source: CUDA Programming Guide, "Compute
 Capabilities"."""
+_MOST_GRID = ((1 << 31) - 1, 65535, 65535)
+"""The CTAs of a grid in each dimension. Source: the same."""
 _OF_ALL = (
     "more than one thread in a CTA: each accesses this place",
     "more than one CTA: each accesses this place",
@@ -125,14 +127,31 @@ _MOST_RACES = 4
 
 def judge(kernel: Kernel, launch: Launch | None = None) -> Verdict:
     """The verdict of a kernel, for all launches or for one."""
-    if refused := _refused(kernel, launch or Launch()):
+    launch = launch or Launch()
+    if refused := _refused(kernel, launch):
         return Verdict(VerdictKind.NOT_JUDGED, obstacles=refused)
+    kernel = _with_indices_of(launch, kernel)
     if kernel.obstacles:
-        every = islice(_Judge(kernel, launch or Launch()).pairs(), _MOST_PAIRS)
+        every = islice(_Judge(kernel, launch).pairs(), _MOST_PAIRS)
         sides = () if kernel.halves is None else tuple(kernel.halves(kernel, is_decided=False))
         sides = (*sides, *unfenced(kernel, every))
         return Verdict(VerdictKind.NOT_JUDGED, obstacles=kernel.obstacles, sides=sides)
-    return _Judge(kernel, launch or Launch()).verdict()
+    return _Judge(kernel, launch).verdict()
+
+
+def _with_indices_of(launch: Launch, kernel: Kernel) -> Kernel:
+    """The kernel with each index that has several values in the launch, read or not: threads that
+    differ in no other one are several threads."""
+    given = (("tid", launch.block or kernel.required), ("ctaid", launch.grid))
+    several = {
+        f"%{kind}.{d}"
+        for kind, sizes in given
+        for d, size in zip("xyz", sizes or (), strict=False)
+        if d != "x" and size > 1
+    }
+    if not several:
+        return kernel
+    return replace(kernel, specials=kernel.specials | several, _memo={})
 
 
 def is_still_proved(kernel: Kernel, before: Verdict, launch: Launch | None = None) -> bool:
@@ -147,6 +166,8 @@ def is_still_proved(kernel: Kernel, before: Verdict, launch: Launch | None = Non
 def _refused(kernel: Kernel, launch: Launch) -> tuple[Obstacle, ...]:
     """The reason why no kernel is launched so: of threads that there are not all is proved."""
     block = launch.block
+    if any(map(int.__gt__, launch.grid or (), _MOST_GRID)):
+        return (Obstacle("no launch has so many blocks", 0),)
     if block is None:
         return ()
     if kernel.required not in (None, block):

@@ -64,6 +64,7 @@ _TRIED = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
 _MOST_AT_ONCE = (64, 1024)
 """CTAs and threads of a launch that is tried in full."""
 _MOST_CTAS = {"x": 1 << 20, "y": 65535, "z": 65535}
+"""CTAs of a launch whose grid is not given, by dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +416,8 @@ class BitVectors(Interpretation[Any, Any]):
         product = None
         for d in self.dimensions("nctaid"):
             size = self.named(f"%nctaid.{d}", 0)
-            yield z3.And(size != 0, z3.ULE(size, _MOST_CTAS[d]))
+            if self.launch.grid is None:
+                yield z3.And(size != 0, z3.ULE(size, _MOST_CTAS[d]))
             product = size if product is None else product * size
         if product is not None and self.most is not None:
             yield z3.ULE(product, self.most[0])

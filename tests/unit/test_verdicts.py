@@ -355,6 +355,48 @@ def test_what_threads_do_all_alike_is_a_race_of_more_than_one() -> None:
     assert verdict_of(grid, Launch((64, 1, 1), (2, 1, 1))).kind is RACE
 
 
+OWN_WORD = """
+    mov.u32 %r8, %ctaid.x; mov.u32 %r9, %ntid.x; mad.lo.u32 %r8, %r8, %r9, %r2;
+    mul.wide.u32 %rd3, %r8, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %clock;
+"""
+
+
+@pytest.mark.parametrize(
+    ("block", "grid", "kind"),
+    [
+        ((64, 1, 1), (2, 1, 1), FREE),
+        ((64, 2, 1), (2, 1, 1), RACE),
+        ((64, 1, 2), (1, 1, 1), RACE),
+        ((64, 1, 1), (2, 2, 1), RACE),
+        ((64, 1, 1), (1, 1, 2), RACE),
+    ],
+)
+def test_threads_that_differ_in_an_index_alone_that_nobody_reads_are_several(
+    block: tuple[int, int, int], grid: tuple[int, int, int], kind: VerdictKind
+) -> None:
+    assert verdict_of(OWN_WORD, Launch(block, grid)).kind is kind
+
+
+def test_required_blocks_have_threads_that_differ_in_an_index_that_nobody_reads() -> None:
+    text = f"{_HEADER}{OWN_WORD}\n    ret;\n}}\n".replace(")\n{", ")\n.reqntid 32, 4, 1\n{", 1)
+    file = read_ptx(text, "k.ptx")
+    verdict = judge(kernel_of(file, file.functions["k"]), Launch(grid=(1, 1, 1)))
+    assert verdict.kind is RACE
+
+
+@pytest.mark.parametrize("blocks", [2, 1 << 20, 1 << 21, (1 << 31) - 1])
+def test_a_grid_of_any_size_that_a_launch_has_is_judged(blocks: int) -> None:
+    """A size that contradicts the bounds of launches would prove everything."""
+    body = "mov.u32 %r8, %ctaid.x; setp.lt.u32 %p1, %r8, 2; @%p1 st.global.u32 [%rd1], %r8;"
+    assert verdict_of(body, Launch((1, 1, 1), (blocks, 1, 1))).kind is RACE
+
+
+@pytest.mark.parametrize("grid", [(1 << 31, 1, 1), (1, 65536, 1), (1, 1, 65536)])
+def test_a_grid_that_no_launch_has_proves_nothing(grid: tuple[int, int, int]) -> None:
+    verdict = verdict_of("st.global.u32 [%rd1], %r2;", Launch((1, 1, 1), grid))
+    assert verdict.kind is NOT_JUDGED
+
+
 ELECTED = """
     mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd2, %rd3; ld.global.u32 %r8, [%rd4];
     setp.ne.u32 %p1, %r8, {0}; @%p1 bra OUT;
