@@ -20,6 +20,13 @@ class ToolArguments(ArgumentParser):
         """Print the fault and the place of the usage; the status is that of wrong usage."""
         _refuse(self, message)
 
+    def parse_known_args(self, *arguments: Any, **more: Any) -> Any:
+        """Refuse unknown arguments here: of a command, with the command's name."""
+        found, unknown = super().parse_known_args(*arguments, **more)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
         """Print the help. Raises ``OSError``, which argparse would swallow."""
         _print_help(self, file)

@@ -192,6 +192,8 @@ def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagn
             return Diagnostic(
                 f"not UTF-8 text: byte 0x{byte:02x}; save it as UTF-8", file, line, column
             )
+        case IsADirectoryError():
+            return Diagnostic("a folder, where a file is expected", exception.filename or file)
         case OSError():
             return Diagnostic(exception.strerror or str(exception), exception.filename or file)
         case RecursionError():
@@ -404,8 +406,15 @@ def read_text(path: str | None) -> str:
 
 
 def as_text(content: bytes) -> str:
-    """UTF-8 text with or without its mark. Raises ``UnicodeDecodeError``."""
-    return content.decode().removeprefix("\ufeff")
+    """UTF-8 text with or without its mark, or the NULs that NVRTC writes at the end.
+
+    Raises ``UnicodeDecodeError``, also for other NULs: UTF-16 has them.
+    """
+    content = content.rstrip(b"\0")
+    text = content.decode()
+    if (at := content.find(b"\0")) >= 0:
+        raise UnicodeDecodeError("utf-8", content, at, at + 1, "NUL")
+    return text.removeprefix("\ufeff")
 
 
 _OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg")

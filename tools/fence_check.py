@@ -40,7 +40,7 @@ from fencewright.tools.diagnostics import (
     usage,
 )
 from fencewright.tools.inputs.configuration import add_configuration_options
-from fencewright.tools.outputs import check_outputs
+from fencewright.tools.outputs import check_folders, check_outputs
 from fencewright.tools.reports.color import add_color_option, painter
 from fencewright.tools.reports.file_report import LEVELS, FileReport
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
@@ -502,13 +502,13 @@ _OF_FILES = ("source", "run", "compile", "code", "counterexamples", "to", "annot
 
 
 _NOT_FIXED = (
-    *("to", "run", "compile", "annotate", "lift", "baseline", "write_baseline", "launch"),
+    *("to", "run", "annotate", "lift", "baseline", "write_baseline", "launch"),
     *("launches", "counterexamples"),
 )
 """Options without an effect on repairs."""
 
 
-_NOT_ANNOTATED = ("to", "source", "run", "compile", "lift", "baseline", "write_baseline")
+_NOT_ANNOTATED = ("to", "source", "run", "lift", "baseline", "write_baseline")
 """Options without an effect on annotated assembly."""
 
 
@@ -532,8 +532,10 @@ def _prepare(arguments: Namespace) -> None:
     for option in ("format", "output", "baseline", "write_baseline"):
         if arguments.to and getattr(arguments, option) not in (None, "text"):
             raise usage(f"--to prints MLIR and nothing else; --{option} has no effect", NAME)
-    if arguments.to:
-        refuse_options(arguments, ("compile",), "--to prints MLIR and nothing else", NAME)
+    for option in ("to", "annotate", "fix"):
+        if arguments.compile and getattr(arguments, option):
+            advice = f"--compile with --code FILE writes what fence-check --{option} FILE reads"
+            raise usage(f"--{option} is for PTX and assembly: {advice}", NAME)
     if arguments.annotate:
         refuse_options(arguments, _NOT_ANNOTATED, "--annotate writes assembly", NAME)
     if arguments.annotate and arguments.format != "text":
@@ -554,7 +556,9 @@ def _prepare(arguments: Namespace) -> None:
 
 _DIMENSIONS = 3
 _MOST_THREADS = 1024
-"""The threads of a block. Source: CUDA C++ Programming Guide, "Compute Capabilities"; HIP alike."""
+_MOST_BLOCKS = ((1 << 31) - 1, 65535, 65535)
+"""The threads of a block, and the blocks of each dimension of a grid. Source: CUDA C++ Programming
+Guide, "Compute Capabilities"; HIP alike."""
 
 
 def _sizes(text: str | None, option: str) -> tuple[int, int, int] | None:
@@ -569,6 +573,8 @@ def _sizes(text: str | None, option: str) -> tuple[int, int, int] | None:
         raise usage(f"--{option} {text}: a size is at least 1", NAME)
     if option == "block" and prod(sizes) > _MOST_THREADS:
         raise usage(f"--block {text}: a block has at most {_MOST_THREADS} threads", NAME)
+    if option == "grid" and any(map(int.__gt__, sizes, _MOST_BLOCKS)):
+        raise usage(f"--grid {text}: a grid has at most {_MOST_BLOCKS} blocks", NAME)
     x, y, z = (*sizes, 1, 1)[:_DIMENSIONS]
     return x, y, z
 
@@ -582,6 +588,7 @@ def _check_outputs(arguments: Namespace, inputs: Sequence[str | None]) -> None:
     outputs = {"-o": None if arguments.fix else arguments.output, "--code": arguments.code}
     baseline = {"--write-baseline": arguments.write_baseline}
     try:
+        check_folders([arguments.output])
         check_outputs(NAME, outputs, [arguments.baseline])
         check_outputs(NAME, outputs | baseline, inputs)
     except ToolError as problem:

@@ -252,8 +252,8 @@ class FenceOptMain(xDSLOptMain):
             REMARKS,
             nargs="?",
             choices=("text", "yaml"),
-            help="say on stderr what became of each fence and ordered operation, why, and what it "
-            f"costs: {REMARKS} or {REMARKS}=text for one line each, {REMARKS}=yaml as LLVM writes "
+            help="print the fate of each fence and ordered operation on stderr, its reason and "
+            f"cost: {REMARKS} or {REMARKS}=text for one line each, {REMARKS}=yaml as LLVM writes "
             "them",
         )
         remarks.add_argument(

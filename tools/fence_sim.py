@@ -1,4 +1,4 @@
-"""fence-sim: run litmus tests on the models of their languages, and say what they can do."""
+"""fence-sim: run litmus tests on the models of their languages, and print all outcomes."""
 
 import json
 import os
@@ -415,7 +415,7 @@ def _columns_of(test: RunnableTest, path: str, for_dat3m: bool) -> str:
     """A test in columns."""
     if not isinstance(test, PtxTest):
         raise error(
-            f"'{test.name}' is in {test.language}; columns are for PTX: say --mcpu sm_90",
+            f"'{test.name}' is in {test.language}; columns are for PTX: pass --mcpu sm_90",
             name_of(path),
         )
     return _written_columns(test.test, path, for_dat3m)
@@ -497,7 +497,7 @@ def _parser() -> ArgumentParser:
     runner.add_argument(
         "--races",
         action="store_true",
-        help="say whether a test has data races: of PTX by its axioms, of AMD code by its source, "
+        help="decide if a test has data races: of PTX by its axioms, of AMD code by its source, "
         "or without one by its interleavings",
     )
     runner.add_argument(

@@ -37,7 +37,7 @@ def _read(path: str | None, file: str) -> str:
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> tuple[Callable[[str, str], str], str, str]:
-    parser = ToolArguments(NAME, description=__doc__)
+    parser = ToolArguments(NAME, description=(__doc__ or "").replace("``", ""))
     add_completion(parser)
     diagnostics.add_version(parser)
     parser.add_argument("input", nargs="?", default="-", help="file to translate, - for stdin")

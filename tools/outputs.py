@@ -12,11 +12,13 @@ Path = str | os.PathLike[str]
 def check_outputs(
     tool: str, outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]
 ) -> None:
-    """Raise ``ToolError`` where an output of a tool is an input or another output, by any name.
+    """Raise ``ToolError`` where an output of a tool is an input or another output, by any name, or
+    has no folder.
 
     ``outputs`` are named by their flags. Only regular files can be lost: ``-`` and devices may be
     several.
     """
+    check_folders(outputs.values())
     named = {flag: path for flag, path in outputs.items() if path is not None and _is_file(path)}
     read = [path for path in inputs if path is not None and os.path.isfile(path)]
     for flag, path in named.items():
@@ -27,6 +29,14 @@ def check_outputs(
         for other in flags[:number]:
             if _is_same(named[flag], named[other]):
                 raise error(f"{other} and {flag} name one file", tool)
+
+
+def check_folders(outputs: Iterable[Path | None]) -> None:
+    """Raise ``ToolError`` for an output without a folder to be written in."""
+    for path in filter(None, outputs):
+        folder = os.fspath(os.path.dirname(path)) or "."
+        if not os.path.isdir(folder):
+            raise error(f"there is no folder '{folder}' to write it in", os.fspath(path))
 
 
 def _is_file(path: Path) -> bool:

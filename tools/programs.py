@@ -82,7 +82,7 @@ PROGRAMS = (
         "fence-check",
         "fencewright.tools.fence_check",
         "main",
-        "says what the synchronisation of assembly or PTX provides, lacks and wastes",
+        "finds missing and redundant synchronisation in assembly and PTX",
     ),
     Program(
         "fence-translate",

@@ -319,15 +319,6 @@ def _check_pixels(
         raise LaunchError(f"{what}: a column has 1 to {MOST_PIXELS} pixels")
 
 
-def _is_type(name: str) -> bool:
-    """True of the type of an element."""
-    element = element_of(name) or element_of(name.replace("i", "s", 1))
-    if element is None or element[0] == "pred":
-        return False
-    letter, bits, _ = element
-    return f"{letter}{bits}" in FORMATS if letter in ("f", "bf") else bits % 8 == 0 and bits <= 128
-
-
 def argument_of(text: str, number: int) -> Argument:
     """An argument of a launch line. Raises ``LaunchError``."""
     if text.startswith("{") and text.endswith("}"):
@@ -533,6 +524,16 @@ def _element(type: str) -> tuple[str, int, int]:
     element = element_of(type) or element_of(type.replace("i", "s", 1))
     assert element is not None
     return element
+
+
+def _is_type(type: str) -> bool:
+    """True of a type that elements of an array have."""
+    element = element_of(type) or element_of(type.replace("i", "s", 1))
+    if element is None or element[0] == "pred":
+        return False
+    letter, bits, count = element
+    is_number = letter in ("f", "bf") and count == 1
+    return f"{letter}{bits}" in FORMATS if is_number else bits * count % 8 == 0 and bits <= 128
 
 
 def _bytes_of(value: float, type: str) -> bytes:

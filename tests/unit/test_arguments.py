@@ -23,6 +23,11 @@ WRONG: tuple[tuple[Main, list[str], str], ...] = (
         ["access"],
         "fence-sim access: error: the following arguments are required: --mcpu",
     ),
+    (
+        fence_sim.main,
+        ["certify", "gfx942", "store"],
+        "fence-sim certify: error: unrecognized arguments: store",
+    ),
     (fence_translate.main, ["x"], "fence-translate: error: one of the arguments --import-llvm"),
 )
 
@@ -62,3 +67,15 @@ def test_a_block_that_no_launch_has_is_refused(capsys: pytest.CaptureFixture[str
         assert fence_check.main(["k.ptx", "--block", block]) == USAGE
         said = f"fence-check: error: --block {block}: a block has at most 1024 threads\n"
         assert capsys.readouterr().err == said
+    for grid in ("2147483648", "1,65536"):
+        assert fence_check.main(["k.ptx", "--grid", grid]) == USAGE
+        said = f"fence-check: error: --grid {grid}: a grid has at most (2147483647, 65535, 65535)"
+        assert capsys.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize("option", ["fix", "annotate", "to=scoped"])
+def test_what_takes_compiled_code_says_how_to_compile(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fence_check.main(["k.cu", "--compile", "nvcc", f"--{option}"]) == USAGE
+    assert "--compile with --code FILE writes what" in capsys.readouterr().err

@@ -356,6 +356,7 @@ def test_a_configuration_ignores_a_rule_with_a_reason(
         ("ignore.x = 'y'", "'x' is no rule: fence-check --list-rules lists them"),
         (f"ignore.{RULE} = ''", f"no reason to ignore {RULE}: write it as a string"),
         ("notes = ", "not TOML: "),
+        ("notes = \n", "not TOML: Invalid value\n"),
     ],
 )
 def test_a_wrong_configuration_is_one_line(
@@ -364,7 +365,8 @@ def test_a_wrong_configuration_is_one_line(
     Path("fence-check.toml").write_text(text)
     status, out, err = check(capsys)
     assert (status, out) == (2, "")
-    assert f"fence-check.toml: error: {message}" in err
+    place = ":1:9" * message.endswith("\n")
+    assert f"fence-check.toml{place}: error: {message}" in err
     assert err.count("\n") == 1
 
 

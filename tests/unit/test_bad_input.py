@@ -60,6 +60,35 @@ def test_what_cannot_be_parsed_has_a_place(
     assert _said(fence_opt.main, [str(path)], capsys, 2).startswith(f"x.mlir:{said}")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (".version 8.6\n.target sm_90\n", "1:1: error: PTX, not MLIR: fence-check FILE checks it"),
+        ('\t.amdgcn_target "x"\n', "1:2: error: AMD assembly, not MLIR: fence-check FILE"),
+        ("; a\ndefine void @f() {\n}\n", "1:1: error: LLVM IR, not MLIR: fence-opt --import-llvm"),
+        ("PTX LB\n{}\n", "1:1: error: a litmus test in columns, not MLIR: fence-sim run"),
+        (
+            "gpu.module @k {\n}\n",
+            "1:12: error: Operation gpu.module does not have a custom format; ",
+        ),
+    ],
+)
+def test_what_is_no_mlir_has_a_program(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.mlir"
+    path.write_text(text)
+    assert _said(fence_opt.main, [str(path)], capsys, 2).startswith(f"x.mlir:{said}")
+    if "gpu" not in text:
+        assert _said(fence_sim.main, ["run", str(path)], capsys, 2).startswith(f"x.mlir:{said}")
+
+
+def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = f"{tmp_path.name}: error: a folder, where a file is expected"
+    assert _said(fence_opt.main, [str(tmp_path)], capsys, 2) == said
+    assert _said(fence_sim.main, ["run", str(tmp_path)], capsys, 2) == said
+
+
 NO_REGEX = "// expected-error-re {{an {{[a}} bracket}}"
 ENDLESS = '// expected-error-re@below {{{{.*(a+)+$}}}}\n"' + 60 * "a" + '.b"() : () -> ()'
 
@@ -464,7 +493,7 @@ def test_a_picture_in_no_format_of_its_own(
     said = _said(fence_sim.main, [command, LITMUS, *flags, "-o", str(out)], capsys, 2)
     ending = name.partition(".")[2]
     assert (
-        said == f"fence-sim: error: cannot draw '.{ending}'; accepted: {accepted}, or say --format"
+        said == f"fence-sim: error: cannot draw '.{ending}'; accepted: {accepted}, or pass --format"
     )
     assert not out.exists()
 

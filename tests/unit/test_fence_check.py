@@ -98,6 +98,7 @@ def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
     [
         (" \n", "k.s: error: the input is empty"),
         (b"\xff\xfe\n", "k.s:1:1: error: not UTF-8 text: byte 0xff"),
+        (GOOD.replace("s_endpgm", "\0"), "k.s:7:2: error: not UTF-8 text: byte 0x00"),
         ("define void @f() {\n", "k.s: error: LLVM IR, not AMD assembly"),
         (".version 8.0\n.target sm_90\n", "k.s:1:1: error: there is no function with instructions"),
         ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.s: error: machine code of NVIDIA's GPUs (SASS)"),
@@ -150,7 +151,9 @@ PTX = ".version 8.6\n.target sm_90\n.address_size 64\n.entry k() { bar.sync 0; r
         ("BC\xc0\xde".encode("latin-1"), "k.ptx: error: LLVM bitcode, not PTX"),
         (elf(), "k.ptx: error: an object file, not PTX"),
         (b"\x00\xff\n", "k.ptx:1:2: error: not UTF-8 text: byte 0xff"),
+        (PTX.encode("utf-16-le"), "k.ptx:1:2: error: not UTF-8 text: byte 0x00; save it as UTF-8"),
         ("", "k.ptx: error: the input is empty"),
+        (PTX.replace("90", "999"), "k.ptx:2:1: error: there is no chip sm_999; known are sm_10, "),
         (PTX[:-3], "k.ptx:4:1: error: the file is cut short: 'k' has no end"),
         (PTX.replace("sm_90", "gfx942"), "k.ptx:2:1: error: '.target gfx942' names no chip of"),
         ("Mary had a lamb\n", "k.ptx:1:1: error: expected '.version', found 'Mary had a lamb'"),

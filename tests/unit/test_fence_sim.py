@@ -617,7 +617,7 @@ def test_convert_to_scoped_operations_and_back(
 
 def test_what_cannot_be_converted(mp: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert fence_sim.main(["convert", mp]) == USAGE
-    assert "'mp' is in scoped; columns are for PTX: say --mcpu sm_90" in capsys.readouterr().err
+    assert "'mp' is in scoped; columns are for PTX: pass --mcpu sm_90" in capsys.readouterr().err
     assert fence_sim.main(["convert", str(CORPUS / "async.load.litmus")]) == USAGE
     assert "scoped operations have no aliases and no mbarriers" in capsys.readouterr().err
 

@@ -426,7 +426,7 @@ WRONG = {
     "has no kernel 'other'": [*BUFFERS, "--arg", "1", "--kernel", "other"],
     "only AMD devices have modes": [*BUFFERS, "--arg", "1", "--partition", "CPX"],
     "in a loop that does not end": [*BUFFERS, "--arg", "1", "--limit", "3"],
-    "are too many to run; say --sample": [*BUFFERS, "--arg", "1", "--grid", "99999999"],
+    "are too many to run; pass --sample": [*BUFFERS, "--arg", "1", "--grid", "99999999"],
     "compiled for work-groups of 256x1x1 threads": [*BUFFERS, "--arg", "1", "--block", "2048"],
     "argument 2 has 32 bits: 1e+99": [*BUFFERS, "--arg", "1e99"],
     "a picture is written as .svg": [*BUFFERS, "--arg", "1", "-o", "x.png"],

@@ -96,12 +96,23 @@ def test_nvcc_is_run_with_lines(
     assert Path("arguments").read_text().startswith("-arch=sm_90 -ptx -lineinfo q.cu -o ")
 
 
+def test_what_is_compiled_is_launched(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_compiler(here, "nvcc", PTX)
+    monkeypatch.setenv("PATH", f"{here}:/usr/bin:/bin")
+    Path("q.cu").write_text("source")
+    assert fence_check.main(["q.cu", "--compile", "nvcc", "--launch", "k<<<2, 32>>>()"]) == 0
+    assert capsys.readouterr().out.startswith("q.cu (compiled): k: no race in this launch (2 blo")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--compile", "gcc"], "--compile takes nvcc, hipcc or clang and its options, not 'gcc'"),
         (["--compile", "hipcc-99"], "--compile: there is no program 'hipcc-99'"),
         (["--compile", " "], "--compile is empty"),
+        (["--compile", "nvcc '"], "--compile nvcc ': no closing quotation"),
         (["--compile", "nvcc", "--run", "llc"], "--compile is for a source without LLVM IR"),
         (["--code", "x.s"], "--code needs --run or --compile"),
     ],

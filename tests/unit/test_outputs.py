@@ -45,6 +45,25 @@ CASES: tuple[tuple[Main, list[str], int], ...] = (
     (fence_sim.main, ["certify", "gfx942", "--recheck", "certificate.json", "--stream", "certificate.json"], 2),
 )  # fmt: skip
 
+WITHOUT_A_FOLDER: tuple[tuple[Main, list[str]], ...] = (
+    (fence_opt.main, ["in.mlir", "--mcpu", "gfx942", "--remarks-output", "no/x"]),
+    (fence_opt.main, ["in.mlir", "-o", "no/x"]),
+    (fence_translate.main, ["--import-llvm", "in.ll", "-o", "no/x"]),
+    (fence_check.main, ["in.ptx", "-o", "no/x"]),
+    (fence_check.main, ["in.ptx", "--fix", "-o", "no/x"]),
+    (fence_check.main, ["in.ptx", "--write-baseline", "no/x"]),
+    (fence_sim.main, ["graph", "test.mlir", "-o", "no/x.dot"]),
+)
+
+
+@pytest.mark.parametrize(("main", "arguments"), WITHOUT_A_FOLDER)
+def test_an_output_without_a_folder_is_refused_before_any_work(
+    main: Main, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    said = f"{arguments[-1]}: error: there is no folder 'no' to write it in\n"
+    assert capsys.readouterr() == ("", said)
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

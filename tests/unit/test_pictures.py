@@ -793,7 +793,10 @@ def test_a_sound_lowering_has_no_counterexample_to_draw(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert fence_sim.main(["timeline", EXAMPLE, "--mcpu", "gfx942"]) == 1
-    assert "no execution of 'message_passing' ends so that" in capsys.readouterr().err
+    assert (
+        "no execution of 'message_passing' satisfies ~(P1:r0 == 42); --any draws"
+        in capsys.readouterr().err
+    )
     assert fence_sim.main(["timeline", EXAMPLE, "--mcpu", "gfx942", "--any"]) == 0
     assert capsys.readouterr().out.startswith("<?xml")
 

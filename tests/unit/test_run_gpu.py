@@ -118,7 +118,7 @@ def test_agents_run_on_gpus_of_their_own(
     command = ["run-gpu", str(path), "--sm", "90", "--instances", "32", "--launches", "1"]
     command += ["--block-sizes", "32"]
     assert fence_sim.main(command) == USAGE
-    said = f"{path}: error: the threads of 'across' are on different GPUs: say --gpus 2"
+    said = f"{path}: error: the threads of 'across' are on different GPUs: pass --gpus 2"
     assert said in capsys.readouterr().err
     assert fence_sim.main([*command, "--gpus", "2", "--emit-ptx"]) == HOLDS
     assert capsys.readouterr().out.count(".entry stress(") == 2
@@ -285,7 +285,7 @@ def test_a_gpu_that_fails_decides_nothing(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--mcpu", "gfx942"], "a GPU runs PTX: say --mcpu sm_90"),
+        (["--mcpu", "gfx942"], "a GPU runs PTX: pass --mcpu sm_90"),
         (["--sm", "42"], "sm_42"),
         (["--spacing", "6"], "spacings must be powers of two"),
         (["--spacing", "wide"], "expected numbers with commas between, found 'wide'"),

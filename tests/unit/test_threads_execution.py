@@ -457,6 +457,8 @@ def test_what_nobody_touches_takes_no_memory() -> None:
         ("k<<<1, 32>>>(q32[4])", "'q32' is no type"),
         ("k<<<1, 32>>>(f33[4])", "'f33' is no type: give i8 to i64"),
         ("k<<<1, 32>>>(f32[99999999999])", "argument 0 has 399999999996 bytes: 4294967295 are"),
+        ("k<<<1, 32>>>(f99[4])", "'f99' is no type"),
+        ("k<<<1, 32>>>(i99[4])", "'i99' is no type"),
         (
             "k<<<1, 32>>>(i32[4]=soon)",
             "'soon' is neither a number nor one of iota, iota.STEP., ones",

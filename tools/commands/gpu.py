@@ -301,7 +301,7 @@ def _kernels(job: Job, chip: str, stress: "Stress", gpus: int) -> str:
     except GpuLitmusError as problem:
         raise error(f"'{job.test.name}' cannot be run on a GPU: {problem}", job.file) from problem
     if len(kernels.modules) > gpus:
-        needed = f"say --gpus {len(kernels.modules)}"
+        needed = f"pass --gpus {len(kernels.modules)}"
         raise error(f"the threads of '{job.test.name}' are on different GPUs: {needed}", job.file)
     return "\n".join(kernels.modules)
 
@@ -373,7 +373,7 @@ def _jobs(path: str, text: str, lowering: Lowering, arguments: Namespace) -> Ite
 def _ptx(test: RunnableTest, file: str) -> PtxTest:
     if isinstance(test, PtxTest):
         return test
-    raise error(f"'{test.name}' is in {test.language}; a GPU runs PTX: say --mcpu sm_90", file)
+    raise error(f"'{test.name}' is in {test.language}; a GPU runs PTX: pass --mcpu sm_90", file)
 
 
 def _allowed(test: PtxTest, file: str) -> Outcomes:

@@ -51,7 +51,7 @@ class LoweringCheck:
         if not found:
             message = (
                 "--verify-lowering found no litmus test with a source and a lowering; "
-                "lower a test with --mcpu, or say whose lowering one is with 'lowers @name'"
+                "lower a test with --mcpu, or name the source of one with 'lowers @name'"
             )
             raise ToolError((Diagnostic(message, file),), status=USAGE)
         problems: list[Diagnostic] = []

@@ -58,7 +58,7 @@ def _format(arguments: Namespace) -> str:
     known: tuple[str, ...] = arguments.formats
     if arguments.format is None and ending and ending not in known:
         accepted = " and ".join(f".{each}" for each in known)
-        raise error(f"cannot draw '.{ending}'; accepted: {accepted}, or say --format", NAME)
+        raise error(f"cannot draw '.{ending}'; accepted: {accepted}, or pass --format", NAME)
     return arguments.format or ending or known[0]
 
 
@@ -67,14 +67,14 @@ def _only_test(arguments: Namespace) -> RunnableTest:
     if len(tests) > 1:
         names = ", ".join(test.name for test in tests)
         raise error(
-            f"a picture is of one test: say --test NAME, of {names}", name_of(arguments.input)
+            f"a picture is of one test: pass --test NAME, of {names}", name_of(arguments.input)
         )
     return tests[0]
 
 
 def _nothing(test: RunnableTest, hint: str) -> int:
-    """Say that no execution decides a test; returns the exit status."""
-    text = f"no execution of '{test.name}' ends so that {test.condition.deciding}; {hint}"
+    """Report that no execution decides a test; returns the exit status."""
+    text = f"no execution of '{test.name}' satisfies {test.condition.deciding}; {hint}"
     print(*error(text, NAME).diagnostics, file=sys.stderr)
     return DOES_NOT_HOLD
 
@@ -159,7 +159,7 @@ def _timeline(test: RunnableTest, anyhow: bool) -> "Timeline | None":
     if not isinstance(test, CdnaTest):
         raise error(
             f"a timeline is of the CDNA machine, '{test.name}' is in {test.language}: "
-            "say --mcpu gfx942, or use 'fence-sim graph'",
+            "pass --mcpu gfx942, or use 'fence-sim graph'",
             NAME,
         )
     formula = And(()) if anyhow else test.condition.deciding

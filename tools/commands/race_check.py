@@ -18,6 +18,7 @@ from fencewright.simulator.race.verdict import Judgement, Verdict, judge
 from fencewright.simulator.threads.launch import LaunchError, Module, parse_launch
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
+from fencewright.tools.commands.compare_source import compiled
 from fencewright.tools.diagnostics import (
     output_file,
     printable,
@@ -53,8 +54,8 @@ if TYPE_CHECKING:
     from fencewright.lowering.ptx.code.text import PtxFile
 
 _OTHERS = (
-    "lift", "surplus", "annotate", "to", "source", "run", "compile", "code", "counterexamples",
-    "prove", "grid", "block", "strict",
+    "lift", "surplus", "annotate", "to", "source", "run", "counterexamples", "prove", "grid",
+    "block", "strict",
 )  # fmt: skip
 """Options that say something of the code, not of a launch."""
 
@@ -77,7 +78,10 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     file = STDIN if path == "-" else path
     try:
-        content = diagnostics.read_bytes(None if path == "-" else path)
+        if arguments.compile:
+            file, content = compiled(path, arguments.compile, arguments.code)
+        else:
+            content = diagnostics.read_bytes(None if path == "-" else path)
         judged = _judged_file(path, content, file, arguments, sources)
     except Exception as problem:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)

@@ -401,7 +401,7 @@ def _run(arguments: Namespace, file: str) -> Launched:
     if launch.groups * group_waves > _MOST_WAVES:
         some = _MOST_WAVES // group_waves
         raise error(
-            f"{launch.groups} work-groups are too many to run; say --sample {some} or less", NAME
+            f"{launch.groups} work-groups are too many to run; pass --sample {some} or less", NAME
         )
     remote = _remote(arguments.arguments, memory)
     observer = TrafficObserver(program, machine, launch.groups, group_waves, resident, remote)
@@ -478,8 +478,8 @@ def _chosen(
     if not found:
         raise error(f"has no kernel '{asked}'; it has {names}", file)
     if len(found) > 1:
-        raise error(f"has several kernels: say --kernel NAME, of {names}", file)
+        raise error(f"has several kernels: pass --kernel NAME, of {names}", file)
     (kernel,) = found
     if kernel.target != chip:
-        raise error(f"{kernel.name} is for {kernel.target}: say --mcpu {kernel.target}", file)
+        raise error(f"{kernel.name} is for {kernel.target}: pass --mcpu {kernel.target}", file)
     return kernel.read()

@@ -92,6 +92,34 @@ OTHER_INPUTS = (
 )
 
 
+_NOT_MLIR = (
+    (
+        _VERSION_LINE,
+        "PTX, not MLIR: fence-check FILE checks it, fence-check --to scoped FILE makes MLIR of it",
+    ),
+    (
+        _TARGET_LINE,
+        "AMD assembly, not MLIR: fence-check FILE checks it, fence-check --to scoped FILE makes "
+        "MLIR of it",
+    ),
+    (re.compile(r"^define\s.*@", re.M), "LLVM IR, not MLIR: fence-opt --import-llvm FILE reads it"),
+    (
+        re.compile(r"\A\s*PTX\s", re.I),
+        "a litmus test in columns, not MLIR: fence-sim run FILE.litmus executes it, "
+        "fence-sim convert FILE.litmus makes MLIR of it",
+    ),
+)
+"""Texts that are no MLIR, by a line of each, with their programs."""
+
+
+def advice_for_mlir(text: str, problem: str) -> str:
+    """The way to read a text that is no MLIR in this form, for whose ``problem``; "" if none is
+    known."""
+    if problem.endswith("does not have a custom format."):
+        return f"{problem.rstrip('.')}; mlir-opt --mlir-print-op-generic writes the generic one"
+    return next((advice for line, advice in _NOT_MLIR if line.search(text)), "")
+
+
 def check_is_code(path: str, content: bytes, file: str) -> None:
     """Raises ``ToolError`` for an input that is no code of a GPU, by its content or its name."""
     begin = content[:_LOOKED_AT]

@@ -42,7 +42,7 @@ def run_compiler(command: str, file: str) -> Compiled:
 
     Raises ``ToolError`` where the compiler is missing or fails on the file as it is.
     """
-    words = shlex.split(command)
+    words = _words(command, "--run")
     llc, opt = _tools(words, command)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         numbered = Path(folder, "numbered.ll")
@@ -58,6 +58,13 @@ def run_compiler(command: str, file: str) -> Compiled:
             problem = f"with a line for each instruction the compiler fails: {_said(lined)}"
             return Compiled(done.stdout, problem=problem)
         return Compiled(done.stdout, numbered.read_text(encoding="utf-8"), lined.stdout)
+
+
+def _words(command: str, option: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as problem:
+        raise error(f"{option} {command}: {str(problem).lower()}", _NAME) from problem
 
 
 def _tools(words: list[str], command: str) -> tuple[str, str]:
@@ -107,7 +114,7 @@ def compile_source(command: str, file: str) -> str:
 
     Raises ``ToolError`` where the compiler is missing, is not known, or fails on the file.
     """
-    words = shlex.split(command)
+    words = _words(command, "--compile")
     name = Path(words[0]).name if words else ""
     row = next((each for each in _COMPILERS if each.program.fullmatch(name)), None)
     if row is None:

@@ -4,6 +4,7 @@ The file of the nearest folder counts, from the current one upwards, as with ruf
 command line come before it.
 """
 
+import re
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 """The values of options that are words."""
 _FLAGS = ("notes", "surplus")
 _PATHS = ("baseline",)
+_PLACE = re.compile(r"(.*) \(at line (\d+), column (\d+)\)")
+"""A fault of TOML, as Python's parser reports it."""
 
 
 def configuration(path: str | None, *, isolated: bool) -> Configuration:
@@ -75,7 +78,10 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        raise _error(f"not TOML: {problem}", path) from problem
+        found = _PLACE.fullmatch(str(problem))
+        text, line, column = found.groups() if found else (problem, 0, 0)
+        fault = Diagnostic(f"not TOML: {text}", str(path), int(line), int(column))
+        raise ToolError((fault,), status=USAGE) from problem
 
 
 def _read(path: Path) -> Configuration:

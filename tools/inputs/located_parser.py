@@ -6,7 +6,8 @@ usual token and operation; whatever is unusual is left to xDSL's own.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import TypeVar
 
@@ -26,6 +27,7 @@ from xdsl.utils.lexer import Input, Span, Token
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, PunctuationSpelling
 
 from fencewright.tools.diagnostics import LONG_NUMBER, is_long_number
+from fencewright.tools.inputs.code_kind import advice_for_mlir
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)
 
@@ -147,6 +149,17 @@ def _dialect_name(op_type: type[Operation]) -> str:
     return op_type.dialect_name()
 
 
+@contextmanager
+def _advising(text: str) -> Generator[None]:
+    """An error of the parser in a text that is no MLIR names the program that reads the text."""
+    try:
+        yield
+    except ParseError as problem:
+        if advice := advice_for_mlir(text, problem.msg):
+            raise ParseError(problem.span, advice) from problem
+        raise
+
+
 class LocatedParser(Parser):
     """xDSL's parser, giving every operation without a ``loc(..)`` the place where it starts."""
 
@@ -156,7 +169,8 @@ class LocatedParser(Parser):
     def __init__(self, ctx: Context, text: str, file: str, line_offset: int = 0) -> None:
         super().__init__(ctx, "", file)
         self._text = text
-        self._parser_state = ParserState(FastLexer(Input(text, file)))
+        with _advising(text):
+            self._parser_state = ParserState(FastLexer(Input(text, file)))
         self._file = StringAttr(file)
         self._line_offset = line_offset
         self._line_starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
@@ -175,7 +189,8 @@ class LocatedParser(Parser):
         if allow_implicit_module and self._current_token.kind is MLIRTokenKind.EOF:
             return ModuleOp([])
         try:
-            return super().parse_module(allow_implicit_module)
+            with _advising(self._text):
+                return super().parse_module(allow_implicit_module)
         except (VerifyException, ValueError) as problem:
             # An attribute that cannot be; xDSL does not say where.
             long = isinstance(problem, ValueError) and is_long_number(problem)

@@ -113,6 +113,11 @@ ROWS = (
 _WITHOUT_CARRY = re.compile(r"v_(add|sub|subrev)_u32(_e32|_e64|_sdwa|_dpp)?")
 
 
+def _number(chip: str) -> tuple[int, str]:
+    """The key by which names of chips are sorted, as gfx908 before gfx1030."""
+    return len(chip.partition("-")[0]), chip
+
+
 def chip_of(assembly: Assembly, file: str) -> ChipRow:
     """The chip's row.
 
@@ -120,7 +125,7 @@ def chip_of(assembly: Assembly, file: str) -> ChipRow:
     """
     chip = KNOWN_CHIPS.get(assembly.chip)
     if chip is None:
-        known = ", ".join(KNOWN_CHIPS)
+        known = ", ".join(sorted(KNOWN_CHIPS, key=_number))
         raise AssemblyError(f"{file}:1: error: {assembly.chip} is not known; known are {known}")
     seen = set[tuple[str, tuple[str, ...], int]]()
     for function in assembly.functions.values():

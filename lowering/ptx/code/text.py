@@ -200,7 +200,12 @@ _WORD = re.compile(r"\.?[\w$]+")
 _TO_LINE_END = frozenset({".version", ".target", ".address_size", ".file", ".loc"})
 _LINKING = frozenset({".visible", ".extern", ".weak", ".common", ".entry", ".func", ".alias"})
 _VERSION = re.compile(r"\.version\s+(\d+)\.(\d+)")
-_TARGET = re.compile(r"\.target\s+(sm_\w+)")
+_TARGET = re.compile(r"\.target\s+(sm_(\d+)\w*)")
+_CHIPS = (
+    *(10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 82, 86, 87),
+    *(88, 89, 90, 100, 101, 103, 107, 110, 120, 121),
+)
+"""The numbers of NVIDIA's chips. Source: those of 1 to 140 that ptxas 13.5 takes in ``.target``."""
 _ADDRESS_SIZE = re.compile(r"\.address_size\s+(\d+)")
 _NAME = re.compile(
     r"\.(?:entry|func)\s*(?:\.\w+\s*)*(?:\((?P<returned>[^)]*)\)\s*)?(?P<name>[\w$%.]+)"
@@ -435,6 +440,9 @@ class _Reader:
             return
         if (found := _TARGET.match(line)) is None:
             raise self.error(f"'{line.strip()}' names no chip of NVIDIA's")
+        if int(found[2]) not in _CHIPS:
+            known = ", ".join(f"sm_{number}" for number in _CHIPS)
+            raise self.error(f"there is no chip {found[1]}; known are {known}")
         if self.target not in ("", found[1]):
             raise self.error(
                 f"a module for {found[1]} follows one for {self.target}: give each a file of its "

@@ -222,7 +222,7 @@ def parse(text: str, target: str) -> PtxInstruction:
     words = opcode.words[2 if is_copy else 1 : -1]
     plain = [each.partition("::")[0] for each in words]
     if others := {"local", "const", "param"}.intersection(plain):
-        raise refused(f".{min(others)} is not modelled: say .global or .shared in '{text}'")
+        raise refused(f".{min(others)} is not modelled: write .global or .shared in '{text}'")
     if is_copy:
         if opcode.width not in _COPIES.get(tuple(plain), ()):
             raise refused(

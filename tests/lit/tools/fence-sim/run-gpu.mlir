@@ -31,7 +31,7 @@
 // PTX:       GIVE_UP:
 // PTX:       .visible .entry count(
 
-// CDNA: run-gpu.mlir: error: 'message_passing' is in gfx942, many L2 per agent; a GPU runs {{PTX}}: say --mcpu sm_90
+// CDNA: run-gpu.mlir: error: 'message_passing' is in gfx942, many L2 per agent; a GPU runs {{PTX}}: pass --mcpu sm_90
 // INSTANCES: fence-sim: error: instances must be a power of two, and fill the largest block
 // SHARED: run-gpu.mlir: error: 'message_passing' cannot be run on a GPU: its threads are in different CTAs and share no shared memory
 // JSON: {"severity": "error", "file": "{{.*}}run-gpu.mlir", "line": {{.*}}, "message": "dropping nothing: no synchronising instruction is called so; accepted: {{.*}}"}

@@ -10,7 +10,7 @@
 ; CHECK: traffic-assembly.s:[[# @LINE + 20]]:2 global_load_dword v2, v[0:1], off 2 4 78.1%
 ; CHECK: traffic-assembly.s:[[# @LINE + 20]]:2 s_waitcnt vmcnt(0)
 
-; CHIP: {{.*}}traffic-assembly.s: error: matrix is for gfx942: say --mcpu gfx942
+; CHIP: {{.*}}traffic-assembly.s: error: matrix is for gfx942: pass --mcpu gfx942
 ; CUT: <stdin>:{{[0-9]+}}:{{[0-9]+}}: error: the file is cut short: {{.*}}
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 	.text

@@ -20,7 +20,7 @@
 // SHARED: error: a work-group of k does not fit: it needs 70000 bytes of shared memory, and gfx942 has 65536
 // SIZE: error: k does not say the size of its work-groups: give it
 // MAP: error: out is no tensor map: k copies by none; give an array
-// CHIP: error: k is for gfx942: say --mcpu gfx942
+// CHIP: error: k is for gfx942: pass --mcpu gfx942
 // CHECKED: fence-check: error: --launch: k does not say its size: give the block, as <<<4, 128>>>
 
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"

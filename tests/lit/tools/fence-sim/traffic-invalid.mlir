@@ -8,7 +8,7 @@
 
 // BEYOND: {{.*}}traffic-invalid.mlir:[[# @LINE + 13]]:3: error: st.weak.global.b32: lane 0 of wave 0 of work-group 1: address 0x40000100 is 4 bytes beyond the 256 bytes of 'argument 0'; give it {{.*}} or more
 // THREADS: {{.*}}error: a work-group of 2048 threads does not fit{{.*}}at most 1024
-// CHIP: <stdin>: error: beyond is for sm_90: say --mcpu sm_90
+// CHIP: <stdin>: error: beyond is for sm_90: pass --mcpu sm_90
 func.func @beyond(%data: !llvm.ptr<1>) attributes {gpu.kernel} {
   %one = arith.constant 1 : i32
   %threads = arith.constant 64 : i32
@@ -37,7 +37,7 @@ func.func @indirect(%index: !llvm.ptr<1>, %data: !llvm.ptr<1>) attributes {gpu.k
 }
 
 // ENDLESS: {{.*}}traffic-invalid.mlir:{{.*}}: error: hang: wave 0 of work-group 0 polls at ld.relaxed.gpu.global.b32 ({{.*}}); nothing changes any more
-// SEVERAL: {{.*}}traffic-invalid.mlir: error: has several kernels: say --kernel NAME, of beyond, indirect, endless
+// SEVERAL: {{.*}}traffic-invalid.mlir: error: has several kernels: pass --kernel NAME, of beyond, indirect, endless
 func.func @endless(%flag: !llvm.ptr<1>) attributes {gpu.kernel} {
   %zero = arith.constant 0 : i32
   cf.br ^again
