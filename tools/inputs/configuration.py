@@ -79,7 +79,7 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         found = _PLACE.fullmatch(str(problem))
-        text, line, column = found.groups() if found else (problem, 0, 0)
+        text, line, column = found.groups() if found else (str(problem), "0", "0")
         fault = Diagnostic(f"not TOML: {text}", str(path), int(line), int(column))
         raise ToolError((fault,), status=USAGE) from problem
 
