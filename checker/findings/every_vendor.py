@@ -190,11 +190,10 @@ PAGES = (
         levels=(_ERROR, _WARNING, _NOTE),
         architectures=_BOTH,
         summary="A flag is written that orders nothing before it",
-        text="The flag may be seen before what was stored earlier, for lack of a release of a "
-        "scope that includes who waits. PTX: a race that is ordered by the flag, or the counter, "
-        "but for that, or that nothing orders between blocks; or, where another kernel waits, a "
-        "strong store that orders nothing whatever that does. AMD: the kernel itself waits for the "
-        "flag.",
+        text="Another thread may see the flag before the earlier stores: no release of a scope "
+        "that includes that thread precedes the flag. PTX: a race between blocks that such a "
+        "release would end, or that nothing orders; or a strong store that orders nothing for any "
+        "kernel that waits. AMD: only where the kernel itself waits for the flag.",
         source=_MODELS,
         examples=(
             Example(
