@@ -18,9 +18,10 @@ from fencewright.checker.verdicts.expressions import (
     factors_of,
     leaves,
     number_of,
+    ones,
     trailing_zeros,
 )
-from fencewright.checker.verdicts.interpretation import by_thread
+from fencewright.checker.verdicts.interpretation import Unsupported, applied, by_thread
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     OBJECTS_APART,
@@ -38,7 +39,16 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.solver import Launch, Room, rooms
 from fencewright.lowering.code.records import record
-from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Result, Thread, Value
+from fencewright.lowering.code.value import (
+    Apply,
+    Const,
+    Iteration,
+    Param,
+    Result,
+    Thread,
+    Value,
+    parts_first,
+)
 from fencewright.lowering.vocabulary import Scope
 
 _MOST_THREADS = 1024
@@ -52,7 +62,9 @@ def are_apart(
     launches."""
     if first.place.root != second.place.root or first.place.rank is not second.place.rank:
         return False
-    return _differ(kernel, ((first, second),), relation, launch)
+    if _differ(kernel, ((first, second),), relation, launch):
+        return True
+    return _are_tried_apart(kernel, first, second, relation)
 
 
 def are_rows_apart(
@@ -80,6 +92,91 @@ def _differ(
             return True
         wanted -= names
     return not wanted
+
+
+def _are_tried_apart(kernel: Kernel, first: Access, second: Access, relation: Relation) -> bool:
+    """True where two accesses have no byte in common for all threads of the largest CTA, which are
+    tried: of places that depend on a thread's index alone, but for what both threads have alike.
+
+    Tiles of matrices are laid out by exclusive ors, which no sum of digits is.
+    """
+    a, b = first.place.offset, second.place.offset
+    if a is None or b is None or first.size is None or second.size is None:
+        return False
+    if relation not in (Relation.WARP, Relation.CTA) or dimensions(kernel, "tid") != "x":
+        return False
+    alike = {each for each in a.terms if each in b.terms and is_alike(each[0], is_one_cta=True)}
+    own, other = (
+        _places_of_threads(kernel, each, [term for term in form.terms if term not in alike])
+        for each, form in ((first, a), (second, b))
+    )
+    if own is None or other is None:
+        return False
+    distance = b.constant - a.constant
+    step = gcd(first.size, second.size, distance, *own.values(), *other.values())
+    in_warp, is_one_warp = relation is Relation.WARP, _has_warps(kernel)
+
+    def groups(thread: int) -> tuple[int, int]:
+        """Those within which threads meet, and those that may not meet each other."""
+        warp = thread // kernel.lanes
+        return (warp, thread) if in_warp else (0, warp if is_one_warp else thread)
+
+    owners: dict[tuple[int, int], int] = {}
+    for thread, begin in own.items():
+        within, group = groups(thread)
+        for byte in range(begin, begin + first.size, step):
+            if owners.setdefault((within, byte), group) != group:
+                owners[within, byte] = -1  # Several.
+    for thread, begin in other.items():
+        within, group = groups(thread)
+        for byte in range(begin + distance, begin + distance + second.size, step):
+            if owners.get((within, byte), group) != group:
+                return False
+    return True
+
+
+def _places_of_threads(
+    kernel: Kernel, access: Access, terms: Sequence[tuple[Value, int]]
+) -> Mapping[int, int] | None:
+    """A sum by the numbers of the threads that may execute an access; None of one that depends on
+    more."""
+    known = kernel.remembered("values of threads", dict[Value, Sequence[int] | None])
+    threads = range(kernel.most_threads)
+
+    def values(value: Value) -> Sequence[int] | None:
+        for each in parts_first((value,), known.__contains__):
+            known[each] = _values_of_threads(each, threads, known)
+        return known[value]
+
+    found = [values(value) for value, _ in terms]
+    conditions = [(values(each.value), each.polarity) for each in access.conditions]
+    ruled = [(own, polarity) for own, polarity in conditions if own is not None]
+    own = [each for each in found if each is not None]
+    if len(own) != len(found):
+        return None
+    return {
+        thread: sum(each[thread] * times for each, (_, times) in zip(own, terms, strict=True))
+        for thread in threads
+        if all(each[thread] == polarity for each, polarity in ruled)
+    }
+
+
+def _values_of_threads(
+    value: Value, threads: Sequence[int], known: Mapping[Value, Sequence[int] | None]
+) -> Sequence[int] | None:
+    if isinstance(value, Const) and isinstance(value.constant, int):
+        return (value.constant & ones(value.bits or 32),) * len(threads)
+    if isinstance(value, Thread) and value.name == "%tid.x":
+        return threads
+    if not isinstance(value, Apply):
+        return None
+    parts = [(each, own) for each in value.arguments if (own := known[each]) is not None]
+    if len(parts) != len(value.arguments):
+        return None
+    try:
+        return [applied(value, {each: own[n] for each, own in parts}) for n in threads]
+    except Unsupported:
+        return None
 
 
 def _of_lanes(
@@ -650,6 +747,8 @@ def _are_one(digits: Sequence[_Digit], sizes: Mapping[str, int], least: int, mos
         first, last = -((rest - low) // times), (high + rest) // times
         if by is not None:
             first, last = max(-by, first), min(by, last)
+        if len(work) + last - first > _MOST_MULTIPLES:
+            return False
         work += (
             (at + 1, low - n * times, high - n * times, differs or n != 0)
             for n in range(first, last + 1)
