@@ -91,7 +91,41 @@ def _differ(
         if names is None:
             return True
         wanted -= names
+        if wanted and not is_one_cta:
+            wanted -= _alike_beside_threads(kernel, first, second, launch)
     return not wanted
+
+
+def _alike_beside_threads(
+    kernel: Kernel, first: Access, second: Access, launch: Launch
+) -> frozenset[str]:
+    """``_alike_names`` of places that are a sum of what the thread's index alone says, which is
+    tried, and of digits of more than that."""
+    a, b = first.place.offset, second.place.offset
+    if a is None or b is None or first.size is None or second.size is None:
+        return frozenset()
+    (alike, own), (also, other) = _split(a, is_one_cta=False), _split(b, is_one_cta=False)
+    threads = [
+        [term for term in terms if _values_of_threads(kernel, term[0]) is not None]
+        for terms in (own, other)
+    ]
+    rest, its_rest = own - {*threads[0]}, other - {*threads[1]}
+    digits = _digits(rest, _bounds(kernel, first), is_one_cta=False) if any(threads) else None
+    if alike != also or not digits:
+        return frozenset()
+    if digits != _digits(its_rest, _bounds(kernel, second), is_one_cta=False):
+        return frozenset()
+    places, its_places = (
+        _places_of_threads(kernel, each, terms)
+        for each, terms in zip((first, second), threads, strict=True)
+    )
+    if not places or not its_places:
+        return frozenset()
+    distance = a.constant - b.constant
+    least = -first.size - distance - max(places.values()) + min(its_places.values())
+    most = second.size - distance - min(places.values()) + max(its_places.values())
+    is_one = _are_one(digits, _sizes(kernel, launch), least, most)
+    return frozenset(each.name for each in digits) if is_one else frozenset()
 
 
 def _are_tried_apart(kernel: Kernel, first: Access, second: Access, relation: Relation) -> bool:
@@ -140,29 +174,32 @@ def _places_of_threads(
 ) -> Mapping[int, int] | None:
     """A sum by the numbers of the threads that may execute an access; None of one that depends on
     more."""
-    known = kernel.remembered("values of threads", dict[Value, Sequence[int] | None])
-    threads = range(kernel.most_threads)
-
-    def values(value: Value) -> Sequence[int] | None:
-        for each in parts_first((value,), known.__contains__):
-            known[each] = _values_of_threads(each, threads, known)
-        return known[value]
-
-    found = [values(value) for value, _ in terms]
-    conditions = [(values(each.value), each.polarity) for each in access.conditions]
-    ruled = [(own, polarity) for own, polarity in conditions if own is not None]
+    found = [_values_of_threads(kernel, value) for value, _ in terms]
     own = [each for each in found if each is not None]
     if len(own) != len(found):
         return None
+    conditions = (
+        (_values_of_threads(kernel, each.value), each.polarity) for each in access.conditions
+    )
+    ruled = [(values, polarity) for values, polarity in conditions if values is not None]
     return {
         thread: sum(each[thread] * times for each, (_, times) in zip(own, terms, strict=True))
-        for thread in threads
-        if all(each[thread] == polarity for each, polarity in ruled)
+        for thread in range(kernel.most_threads)
+        if all(values[thread] == polarity for values, polarity in ruled)
     }
 
 
-def _values_of_threads(
-    value: Value, threads: Sequence[int], known: Mapping[Value, Sequence[int] | None]
+def _values_of_threads(kernel: Kernel, value: Value) -> Sequence[int] | None:
+    """A value by the number of the thread, for the most that a CTA has; None of one that depends on
+    more."""
+    known = kernel.remembered("values of threads", dict[Value, Sequence[int] | None])
+    for each in parts_first((value,), known.__contains__):
+        known[each] = _tried(each, known, range(kernel.most_threads))
+    return known[value]
+
+
+def _tried(
+    value: Value, known: Mapping[Value, Sequence[int] | None], threads: Sequence[int]
 ) -> Sequence[int] | None:
     if isinstance(value, Const) and isinstance(value.constant, int):
         return (value.constant & ones(value.bits or 32),) * len(threads)
@@ -170,11 +207,11 @@ def _values_of_threads(
         return threads
     if not isinstance(value, Apply):
         return None
-    parts = [(each, own) for each in value.arguments if (own := known[each]) is not None]
-    if len(parts) != len(value.arguments):
+    parts = {each: own for each in value.arguments if (own := known[each]) is not None}
+    if parts.keys() != {*value.arguments}:
         return None
     try:
-        return [applied(value, {each: own[n] for each, own in parts}) for n in threads]
+        return [applied(value, {each: own[n] for each, own in parts.items()}) for n in threads]
     except Unsupported:
         return None
 

@@ -166,8 +166,8 @@ class Words:
     def apply(self, operation: str, a: Value, b: Value) -> Value:
         """An operation on two values of one width, in the form that addresses have."""
         e, bits = self.expressions, a.bits
-        if operation == "or" and not self.may(a) & self.may(b):
-            return e.apply("add", (a, b), bits)
+        if operation in ("or", "add") and not self.may(a) & self.may(b):
+            return self._joined(a, b)
         for one, other in ((a, b), (b, a)):
             if (number := number_of(other)) is None:
                 continue
@@ -204,6 +204,8 @@ class Words:
             return e.constant(0, bits)
         if all(not self.may(part) & ~mask for part in parts):
             return self._sum(parts)
+        if len(parts) == 1 and (field := _field(parts[0]))[1] != -1:
+            return self._masked(field[0], field[1] & mask)
         return e.apply("and", (self._sum(parts), e.constant(mask, bits)), bits)
 
     def _inverted(self, value: Value, mask: int) -> Value:
@@ -230,11 +232,32 @@ class Words:
                 return [*self._disjoint(a), *self._disjoint(b)]
         return [value]
 
+    def _joined(self, a: Value, b: Value) -> Value:
+        """The sum of two values whose bits do not meet; two fields of a value are one."""
+        parts = self._disjoint(a)
+        for part in self._disjoint(b):
+            value, mask = _field(part)
+            for n, other in enumerate(parts):
+                if mask != -1 and _field(other)[0] is value:
+                    parts[n] = self._masked(value, mask | _field(other)[1])
+                    break
+            else:
+                parts.append(part)
+        return self._sum(parts)
+
     def _sum(self, parts: list[Value]) -> Value:
         total = parts[0]
         for part in parts[1:]:
             total = self.expressions.apply("add", (total, part), total.bits)
         return total
+
+
+def _field(value: Value) -> tuple[Value, int]:
+    """A value with a mask of it that a value is; all ones where there is none."""
+    if isinstance(value, Apply) and value.operation == "and":
+        if (mask := number_of(value.arguments[1])) is not None:
+            return value.arguments[0], mask
+    return value, -1
 
 
 def _is_field(value: Value) -> bool:
