@@ -12,6 +12,7 @@ bit as it was. Source: MI300 ISA 3.3, EXEC; LLVM AMDGPUUsage, "Initial Kernel Ex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeGuard
 
 from fencewright.checker.verdicts.amd.booleans import Booleans
 from fencewright.checker.verdicts.amd.operations import by_table, compared, computed, sources_of
@@ -879,7 +880,9 @@ class LaneRegisters(RegisterValues):
         if is_scalar:
             flag = self._lookup(self._block, _SCC)
             is_mask = any(self._is_mask(each) for each in operands[1:3])
-            if flag is None or flag.bits != 1 or self._is_any(flag):
+            if flag is not None and self._is_any(flag):
+                flag = self._alike(flag.arguments[0]) if self.active is self.booleans.true else None
+            if flag is None or flag.bits != 1:
                 return {}
             if is_mask:
                 masks = [self._mask(each) for each in operands[1:3]]
@@ -903,8 +906,14 @@ class LaneRegisters(RegisterValues):
         mask = self.booleans.restricted(mask, known)
         return self._split(operands[0], self.expressions.chosen(mask, values[1], values[0]))
 
-    def _is_any(self, value: Value) -> bool:
+    def _is_any(self, value: Value) -> TypeGuard[Apply]:
         return isinstance(value, Apply) and value.operation == "any"
+
+    def _alike(self, mask: Value) -> Value | None:
+        """The truth value of any active lane having its bit of a mask, if all have it alike."""
+        known = (*self.conditions[self._block], *self._literals_of(self.active))
+        alike = self.booleans.restricted(mask, known)
+        return alike if self.is_of_wave(alike) else None
 
     def _literals_of(self, value: Value) -> Iterable[Literal]:
         return self.expressions.literals(value, True, -1)
@@ -1041,19 +1050,33 @@ class LaneRegisters(RegisterValues):
 
     def is_of_wave(self, value: Value) -> bool:
         """True of a value that all lanes of a wave have alike."""
-        if isinstance(value, Const | Param):
-            return True
-        if isinstance(value, Result):
-            return self._is_one_load(value)
+        found, work = set[Value](), [value]
+        while work:
+            part = work.pop()
+            if part in found:
+                continue
+            found.add(part)
+            if isinstance(part, Apply):
+                work += () if self._is_number_of_wave(part) else part.arguments
+            elif not self._is_leaf_of_wave(part):
+                return False
+        return True
+
+    def _is_leaf_of_wave(self, value: Value) -> bool:
         if isinstance(value, Iteration):
             return self._block in self.loops[value.head].blocks
-        if not isinstance(value, Apply):
+        is_load = isinstance(value, Result) and self._is_one_load(value)
+        return is_load or isinstance(value, Const | Param)
+
+    def _is_number_of_wave(self, value: Apply) -> bool:
+        """True of the upper bits of a thread's index, which are its wave's."""
+        inner, *by = value.arguments
+        number = number_of(by[0]) if len(by) == 1 else None
+        if number is None or not self.has_one_dimension or not isinstance(inner, Thread):
             return False
-        if value.operation == "lshr" and self.has_one_dimension:
-            inner, by = value.arguments[0], number_of(value.arguments[1])
-            if isinstance(inner, Thread) and inner.name == "%tid.x" and by is not None:
-                return 1 << by >= self.lanes
-        return all(self.is_of_wave(part) for part in value.arguments)
+        if value.operation == "and":
+            return inner.name == "%tid.x" and not number & self.lanes - 1
+        return value.operation == "lshr" and inner.name == "%tid.x" and 1 << number >= self.lanes
 
     def _is_one_load(self, value: Result) -> bool:
         """True if one instruction of a wave loads it from one place, or into scalar registers."""
@@ -1188,14 +1211,11 @@ class LaneRegisters(RegisterValues):
             self.edge_literals[block, taken] = mask
             self.edge_literals[block, other] = booleans.negated(mask)
             return
-        # Active threads go together if they have the bit alike.
-        known = [*self._literals_of(self.active)]
-        alike = booleans.restricted(mask, known)
-        if all(self.is_of_wave(each.value) for each in self._literals_of(alike)):
-            if all(self.is_of_wave(leaf) for leaf in leaves((alike,))):
-                self.edge_literals[block, taken] = alike
-                self.edge_literals[block, other] = booleans.negated(alike)
-                return
+        alike = self._alike(mask)
+        if alike is not None:
+            self.edge_literals[block, taken] = alike
+            self.edge_literals[block, other] = booleans.negated(alike)
+            return
         self._unknown_branch(block, taken, other, mask)
 
     def _unknown_branch(self, block: int, taken: int, other: int, mask: Value | None) -> None:
