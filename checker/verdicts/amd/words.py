@@ -9,8 +9,9 @@ from fencewright.lowering.code.value import Apply, Const, Iteration, Thread, Val
 
 _MODULAR = frozenset({"add", "sub", "mul", "and", "or", "xor"})
 _WORD = 32
-_SIZE_BITS = 11
-"""The bits of the size of a work-group, at most 1024."""
+_SIZES = {"%ntid": 0x7FF, "%ctaid.y": 0xFFFF, "%ctaid.z": 0xFFFF}
+"""The bits of sizes and indices of a launch: a work-group has at most 1024 threads, a grid at most
+65,536 in its second and third dimension. Source: LLVM SITargetLowering, lowerWorkGroupId."""
 
 
 class Words:
@@ -88,7 +89,7 @@ class Words:
         if isinstance(value, Const):
             if isinstance(value.constant, int):
                 return value.constant
-            return (1 << _SIZE_BITS) - 1 if value.constant.startswith("%ntid") else every
+            return next((m for name, m in _SIZES.items() if value.constant.startswith(name)), every)
         if isinstance(value, Thread) and value.name.startswith("%tid."):
             return (1 << (self.threads - 1).bit_length()) - 1
         if isinstance(value, Thread) and value.name == "%laneid":
@@ -180,6 +181,9 @@ class Words:
     def shifted(self, value: Value, by: int) -> Value:
         """A value some bits further up."""
         e = self.expressions
+        if isinstance(value, Apply) and value.operation == "lshr" and by:
+            if number_of(value.arguments[1]) == by:
+                return self._masked(value.arguments[0], -1 << by & (1 << value.bits) - 1)
         return e.apply("shl", (value, e.constant(by, value.bits)), value.bits) if by else value
 
     def shifted_down(self, value: Value, by: int) -> Value:
@@ -204,8 +208,13 @@ class Words:
             return e.constant(0, bits)
         if all(not self.may(part) & ~mask for part in parts):
             return self._sum(parts)
-        if len(parts) == 1 and (field := _field(parts[0]))[1] != -1:
-            return self._masked(field[0], field[1] & mask)
+        if len(parts) == 1 and isinstance(part := parts[0], Apply):
+            inner, *by = part.arguments
+            number = number_of(by[0]) if len(by) == 1 else None
+            if number is not None and part.operation == "and":
+                return self._masked(inner, number & mask)
+            if number is not None and part.operation == "shl":
+                return self.shifted(self._masked(inner, mask >> number), number)
         return e.apply("and", (self._sum(parts), e.constant(mask, bits)), bits)
 
     def _inverted(self, value: Value, mask: int) -> Value:
