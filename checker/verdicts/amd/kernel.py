@@ -474,29 +474,34 @@ class _Filler:
                 yield Barrier(number, Scope.WORKGROUP, self.registers.conditions[block])
 
     def _is_joined(self, wait: int) -> bool:
-        """True of the wait of a work-group's barrier right after its signal."""
-        if tuple(map(str, self.registers.steps[wait].instruction.operands)) != ("-1",):
-            return False
-        for number in self._before(wait):
-            step = self.registers.steps[number]
-            if step.instruction.mnemonic == _SPLIT_SIGNAL:
-                return tuple(map(str, step.instruction.operands)) == ("-1",)
-            if step.effects.accesses or step.effects.kind is Kind.BARRIER:
-                return False
-        return False
+        """True of the wait of a work-group's barrier that follows its signal on every way, with
+        nothing between that other waves may meet."""
+        registers = self.registers
+        block = registers.block_of[wait]
+        work = [(block, tuple(n for n in registers.numbers[block] if n < wait))]
+        seen, is_all = set[int](), _is_of_all(registers.steps[wait])
+        while work and is_all:
+            block, own = work.pop()
+            last = next((n for n in reversed(own) if self._is_met(n)), None)
+            if last is not None:
+                step = registers.steps[last]
+                is_all = step.instruction.mnemonic == _SPLIT_SIGNAL and _is_of_all(step)
+                continue
+            before = [each for each in registers.graph.predecessors[block] if each not in seen]
+            seen.update(before)
+            work += ((each, registers.numbers[each]) for each in before)
+            is_all = block != 0
+        return is_all
 
-    def _before(self, number: int) -> Iterator[int]:
-        """The instructions before one as long as no other way leads there, the nearest first."""
-        graph, block = self.registers.graph, self.registers.block_of[number]
-        own = self.registers.numbers[block]
-        yield from reversed(own[: own.index(number)])
-        seen = {block}
-        while len(before := graph.predecessors[block]) == 1 and before[0] not in seen:
-            (block,) = before
-            if len(graph.successors[block]) != 1:
-                return
-            seen.add(block)
-            yield from reversed(self.registers.numbers[block])
+    def _is_met(self, number: int) -> bool:
+        """True of a barrier's instruction, and of an access but for one of the arguments."""
+        step = self.registers.steps[number]
+        if step.instruction.mnemonic == _SPLIT_SIGNAL or step.effects.kind is Kind.BARRIER:
+            return True
+        executed = self.registers.executed.get(number)
+        is_scalar = step.effects.space is AddressSpace.CONSTANT
+        is_argument = executed is not None and is_scalar and self._is_argument(executed.address)
+        return bool(step.effects.accesses) and not is_argument
 
     def _groups(self, steps: Mapping[int, Step]) -> Iterator[Group]:
         """The groups of accesses that counters count in order, and the waits for them."""
@@ -568,6 +573,11 @@ def _offset(step: Step, name: str) -> int:
         if word.startswith(f"{name}:"):
             return int(word.partition(":")[2], 0)
     return 0
+
+
+def _is_of_all(step: Step) -> bool:
+    """True of an instruction on the barrier of all waves of a work-group."""
+    return tuple(map(str, step.instruction.operands)) == ("-1",)
 
 
 def _offsets(step: Step, name: AccessName) -> tuple[int, ...]:
