@@ -178,15 +178,31 @@ def _places_of_threads(
     own = [each for each in found if each is not None]
     if len(own) != len(found):
         return None
-    conditions = (
-        (_values_of_threads(kernel, each.value), each.polarity) for each in access.conditions
-    )
-    ruled = [(values, polarity) for values, polarity in conditions if values is not None]
+    conditions = [
+        (values, each.polarity)
+        for each in _conditions_on_threads(kernel, access)
+        if (values := _values_of_threads(kernel, each.value)) is not None
+    ]
     return {
         thread: sum(each[thread] * times for each, (_, times) in zip(own, terms, strict=True))
         for thread in range(kernel.most_threads)
-        if all(values[thread] == polarity for values, polarity in ruled)
+        if all(values[thread] == polarity for values, polarity in conditions)
     }
+
+
+def _conditions_on_threads(kernel: Kernel, access: Access) -> frozenset[Literal]:
+    """The conditions of an access that a thread's index alone decides."""
+    thread = kernel.table.thread("%tid.x", 32)
+
+    def is_of_thread(literal: Literal) -> bool:
+        own = leaves((literal.value,))
+        return all(leaf is thread or number_of(leaf) is not None for leaf in own)
+
+    known = kernel.remembered("of threads", dict[Literal, bool])
+    for each in access.conditions:
+        if each not in known:
+            known[each] = is_of_thread(each)
+    return frozenset(each for each in access.conditions if known[each])
 
 
 def _values_of_threads(kernel: Kernel, value: Value) -> Sequence[int] | None:
@@ -805,7 +821,8 @@ def span_of(kernel: Kernel, access: Access) -> int:
     """A number for all that ``are_apart``, ``in_rows`` and ``are_rows_apart`` ask of an access."""
     spans = kernel.remembered("spans", dict[object, int])
     bounds = _bounds(kernel, access)
-    return spans.setdefault((access.place, access.size, bounds), len(spans))
+    own = _conditions_on_threads(kernel, access)
+    return spans.setdefault((access.place, access.size, bounds, own), len(spans))
 
 
 def _bounds(kernel: Kernel, access: Access) -> tuple[_Bound, ...]:
