@@ -201,6 +201,8 @@ _ROWS: Mapping[str, _Function] = MappingProxyType(
         "v_bfrev_b32": lambda w, a: _reversed(w, a[0]),
         "v_not_b32": lambda w, a: w.apply("xor", a[0], w.expressions.constant(-1, 32)),
         "s_movk_i32": _extended, "s_sext_i32_i16": _extended,
+        "s_addk_i32": lambda w, a: _add(w, a[0], _extended(w, a[1:])),
+        "s_mulk_i32": lambda w, a: _mul(w, a[0], _extended(w, a[1:])),
         **{
             f"{unit}_mul_hi_{letter}32": partial(_upper_product, signed=letter == "i")
             for unit in "sv"
@@ -281,6 +283,29 @@ def computed(words: Words, name: str, sources: Sequence[Value]) -> Value:
             return _shift(words, "lshr", sources[0], sources[1])
         case _:
             raise ValueError(f"no row for {name}")
+
+
+_CONSTANT_COMPARISONS: Mapping[str, amd.Compare] = MappingProxyType(
+    {
+        f"s_cmpk_{'lg' if name == 'ne' else name}_{letter}32": amd.Compare(
+            kind, letter == "i", swap
+        )
+        for name, (kind, swap) in amd.RELATIONS.items()
+        for letter in "iu"
+    }
+)
+
+
+def compared_with_constant(words: Words, name: str, a: Value, b: Value) -> Value | None:
+    """The truth value of a comparison with a constant of 16 bits; None of another instruction.
+
+    Source: MI300 ISA 12.2, S_CMPK.
+    """
+    compare = _CONSTANT_COMPARISONS.get(name)
+    if compare is None:
+        return None
+    low = words.apply("and", b, words.expressions.constant(0xFFFF, _WORD))
+    return compared(words, compare, a, _extended(words, (b,)) if compare.signed else low)
 
 
 def _subtracted(words: Words, a: Value, b: Value) -> Value:

@@ -15,7 +15,13 @@ from functools import lru_cache
 from typing import TypeGuard
 
 from fencewright.checker.verdicts.amd.booleans import Booleans
-from fencewright.checker.verdicts.amd.operations import by_table, compared, computed, sources_of
+from fencewright.checker.verdicts.amd.operations import (
+    by_table,
+    compared,
+    compared_with_constant,
+    computed,
+    sources_of,
+)
 from fencewright.checker.verdicts.amd.words import Words
 from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import Literal, Loop
@@ -754,14 +760,16 @@ class LaneRegisters(RegisterValues):
                 return self._split(operands[0], self.table.param("the code's address", 64))
             return {}
         # The sources come last; a carry may be a second result.
-        given = operands[-len(bits) :] if len(operands) > len(bits) else ()
+        executed = ROWS.get(name)
+        has_own = executed is not None and executed.own is not None
+        given = operands[-len(bits) :] if len(operands) > len(bits) or has_own else ()
         sources = [self._value(each, size) for each, size in zip(given, bits, strict=False)]
         known = [each for each in sources if each is not None]
         if len(known) < len(bits):
             return {}
         value = computed(self.words, name, known)
         results = self._split(operands[0], value)
-        if (executed := ROWS.get(name)) is not None and executed.tests_result:
+        if executed is not None and executed.tests_result:
             e = self.expressions
             is_zero = e.apply("eq", (value, e.constant(0, value.bits)), 1)
             results[_SCC] = e.negated(is_zero)
@@ -806,9 +814,14 @@ class LaneRegisters(RegisterValues):
             targets = (_SCC,)
         elif _EXEC in step.effects.defines:  # From gfx10 on EXEC is all that v_cmpx writes.
             targets = tuple(dict.fromkeys((*targets, _EXEC, "exec_hi")))
-        if row is None or not isinstance(row.meaning, amd.Compare):
-            return {}
-        if row.sources[0] == 16:
+        if row is None:
+            own = [self._value(each, _WORD) for each in sources]
+            if len(own) != 2 or own[0] is None or own[1] is None:
+                return {}
+            name = opcode_of(step.instruction.mnemonic)[0]
+            value = compared_with_constant(self.words, name, own[0], own[1])
+            return {} if value is None else {_SCC: value}
+        if not isinstance(row.meaning, amd.Compare) or row.sources[0] == 16:
             return {}
         values = [self._value(each, row.sources[0]) for each in sources]
         if len(values) != 2 or values[0] is None or values[1] is None:
