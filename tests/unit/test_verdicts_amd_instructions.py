@@ -246,3 +246,140 @@ def test_a_wide_buffer_has_its_size_in_two_words(select: str):
     assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
     verdict = _judged(_WIDE.format(high="0x1ffffff", select=select), "gfx1250")
     assert verdict.kind in (VerdictKind.RACE, VerdictKind.LAUNCH)
+
+
+_SWIZZLED = """
+	v_lshrrev_b32_e32 v4, 3, v0
+	v_and_b32_e32 v4, 28, v4
+	v_lshlrev_b32_e32 v5, 2, v0
+	v_and_b32_e32 v5, {mask}, v5
+	v_xor_b32_e32 v4, v5, v4
+	ds_write_b32 v4, v0
+"""
+
+
+def test_a_swizzle_is_tried_for_all_threads():
+    verdict = _judged(_SWIZZLED.format(mask=0x3FF))
+    assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+    assert "solver" not in verdict.by
+    # Threads of two waves whose numbers differ in one bit.
+    assert _judged(_SWIZZLED.format(mask=0x1FF)).kind in (VerdictKind.RACE, VerdictKind.LAUNCH)
+
+
+_OF_GROUPS = """
+	v_lshrrev_b32_e32 v4, 3, v0
+	v_and_b32_e32 v4, 28, v4
+	v_lshlrev_b32_e32 v5, 2, v0
+	v_xor_b32_e32 v4, v5, v4
+	s_lshl_b32 s12, s2, {by}
+	v_add_u32_e32 v4, s12, v4
+	global_store_dword v4, v0, s[4:5]
+"""
+
+
+def test_swizzled_tiles_of_work_groups_are_apart():
+    verdict = _judged(_OF_GROUPS.format(by=10))
+    assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+    assert "solver" not in verdict.by
+    assert _judged(_OF_GROUPS.format(by=9)).kind in (VerdictKind.RACE, VerdictKind.LAUNCH)
+
+
+_OF_DATA = """
+	v_lshlrev_b32_e32 v4, 2, v0
+	global_load_dword v4, v4, s[4:5]
+	s_waitcnt vmcnt(0)
+	v_and_b32_e32 v4, 0xffffffc0, v4
+	v_and_b32_e32 v5, 63, v0
+	v_lshlrev_b32_e32 v4, 4, v4
+	v_lshlrev_b32_e32 v5, 4, v5
+	v_add_u32_e32 v4, v4, v5
+	ds_write_b32 v4, v0
+"""
+
+
+def test_digits_without_a_small_bound_are_not_tried():
+    assert _judged(_OF_DATA).kind is VerdictKind.LAUNCH
+
+
+def test_fields_of_a_value_are_one_value():
+    words = _words()
+    e = words.expressions
+    thread = e.table.thread("%tid.x", 32)
+    lane = words.apply("and", thread, e.constant(63, 32))
+    wave = words.apply("and", words.apply("and", thread, e.constant(-64, 32)), e.constant(192, 32))
+    assert words.apply("or", wave, lane) is thread
+    assert words.apply("add", words.shifted(words.shifted_down(thread, 6), 6), lane) is thread
+    for number in range(256):
+        part = words.apply("and", words.shifted(lane, 3), e.constant(0x158, 32))
+        assert _number(part, {thread: number}) == (number & 63) << 3 & 0x158
+
+
+_CHOSEN = """
+	{compare}
+	s_and_b64 s[12:13], s[10:11], exec
+	s_cselect_b32 s12, 1, 0
+	s_cmp_lg_u32 s12, 1
+	s_cbranch_scc1 .L1
+	ds_write_b32 v1, v0
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	{before}
+	v_xor_b32_e32 v4, 0x3fc, v1
+	ds_read_b32 v5, v4
+	{after}
+"""
+
+
+def test_a_choice_by_a_mask_that_all_lanes_have_alike():
+    alike = "s_cmpk_gt_i32 s3, 0x80\n	s_cselect_b64 s[10:11], -1, 0"
+    kernel = _CHOSEN.format(compare=alike, before="", after=".L1:\n\ts_barrier")
+    verdict = _judged(kernel)
+    assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+    own = "v_cmp_gt_u32_e64 s[10:11], 32, v0"
+    kernel = _CHOSEN.format(compare=own, before=".L1:", after="")
+    assert _judged(kernel).kind is not VerdictKind.RACE_FREE
+
+
+_ROUNDS = """
+	s_movk_i32 s12, 0xff
+	s_{kind}k_i32 s12, {number}
+	s_cmp_lg_u32 s12, {result}
+	s_cbranch_scc1 .L1
+	ds_write_b32 v2, v0
+.L1:
+"""
+
+
+@pytest.mark.parametrize(("kind", "number", "result"), [("add", 0x200, 0x2FF), ("mul", 3, 0x2FD)])
+def test_a_constant_of_16_bits_is_added_or_multiplied(kind: str, number: int, result: int):
+    body = _ROUNDS.format(kind=kind, number=number, result=result)
+    assert _judged(body).kind is VerdictKind.RACE
+    assert _judged(_ROUNDS.format(kind=kind, number=number, result=result + 1)).kind is (
+        VerdictKind.RACE_FREE
+    )
+
+
+_SPLIT = """
+	ds_store_b32 v1, v0
+	s_wait_dscnt 0x0
+	s_cmp_gt_u32 s3, 5
+	s_barrier_signal -1
+	{between}
+	s_cbranch_scc0 .L1
+	v_mov_b32_e32 v6, 1
+.L1:
+	s_barrier_wait -1
+	v_xor_b32_e32 v4, 0x3fc, v1
+	ds_load_b32 v5, v4
+"""
+
+
+def test_a_barrier_in_two_parts_with_a_branch_between():
+    body = _SPLIT.format(between="s_load_b32 s20, s[0:1], 0x18")
+    verdict = _judged(body, "gfx1250")
+    assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+    for between in ("ds_load_b32 v7, v1", "s_cbranch_scc1 .L2\n	s_barrier_signal 3\n.L2:"):
+        assert _judged(_SPLIT.format(between=between), "gfx1250").kind is VerdictKind.NOT_JUDGED
+    skipped = "s_barrier_signal -1\n	{between}"
+    text = _SPLIT.replace(skipped, "s_cbranch_scc1 .L1\n	s_barrier_signal -1")
+    assert _judged(text, "gfx1250").kind is VerdictKind.NOT_JUDGED
