@@ -13,7 +13,7 @@ from math import gcd, prod
 from typing import Any
 
 from fencewright.checker.verdicts.enumeration import Enumeration, Sizes, Solution, Tries
-from fencewright.checker.verdicts.expressions import WIDE, Expressions, is_variable, leaves
+from fencewright.checker.verdicts.expressions import WIDE, Expressions, is_variable, leaves, ones
 from fencewright.checker.verdicts.interpretation import Interpretation
 from fencewright.checker.verdicts.model import (
     Agent,
@@ -209,6 +209,7 @@ class BitVectors(Interpretation[Any, Any]):
         self._has_product = False
         self._iterations: list[Any] = []
         self._divided: dict[tuple[int, int], tuple[Any, ...]] = {}
+        self._divisions: dict[tuple[int, int, bool], tuple[Any, Any]] = {}
         self._ranks: dict[int, Any] = {}
         self._multiplied: dict[tuple[int, int], _Product] = {}
         self._products: list[Any] = []
@@ -449,11 +450,24 @@ class BitVectors(Interpretation[Any, Any]):
                 return self._constant(sizes["xyz".index(d)], 32)
             if d not in self.dimensions(kind):
                 return self._constant(1, 32)
-            return self._variable(name, 32)
-        return self._variable(f"{name}@{thread}", bits)
+            return self._variable(name, 32, self._most_of(kind, d))
+        most = self._most_of(kind, d) - 1 if kind in ("tid", "ctaid") else None
+        return self._variable(f"{name}@{thread}", bits, most)
 
-    def _variable(self, name: str, bits: int) -> Any:
-        return z3_module().BitVec(name, bits, self.budget.context)
+    def _most_of(self, kind: str, d: str) -> int:
+        """The most CTAs, or threads of one, in a dimension."""
+        if (given := self._given(kind)) is not None:
+            return given["xyz".index(d)]
+        return self.kernel.most_threads if kind in ("tid", "ntid") else _MOST_CTAS[d]
+
+    def _variable(self, name: str, bits: int, most: int | None = None) -> Any:
+        """A variable, which has no more bits than the most that it is; the others are zeros."""
+        z3, context = z3_module(), self.budget.context
+        own = bits if most is None else min(bits, most.bit_length())
+        if own == 0:
+            return self._constant(0, bits)
+        variable = z3.BitVec(name, own, context)
+        return variable if own == bits else z3.ZeroExt(bits - own, variable)
 
     def _constant(self, number: int, bits: int) -> Any:
         return z3_module().BitVecVal(number, bits, self.budget.context)
@@ -545,7 +559,6 @@ class BitVectors(Interpretation[Any, Any]):
         return shared[value, thread] if (value, thread) in shared else own[value, thread]
 
     def _translated(self, value: Value, parts: list[Any], thread: int) -> Any:
-        z3 = z3_module()
         bits = value.bits or 32
         if isinstance(value, Const):
             if isinstance(value.constant, int):
@@ -562,9 +575,7 @@ class BitVectors(Interpretation[Any, Any]):
                 return self._constant(0, bits)
             return self._variable(parameter(value), bits)
         if isinstance(value, Iteration):
-            times = self._variable(own(value, thread), bits)
-            self._iterations.append(z3.ULT(times, MOST_ITERATIONS))
-            return times
+            return self._variable(own(value, thread), bits, MOST_ITERATIONS - 1)
         if not isinstance(value, Apply):
             return self._variable(own(value, thread), bits)
         if value is self._rank:
@@ -586,7 +597,7 @@ class BitVectors(Interpretation[Any, Any]):
     def _ranked(self, parts: Sequence[Any], thread: int) -> Any:
         """The number of a thread in its CTA: another one for each, below their number."""
         z3 = z3_module()
-        rank = self._variable(f"rank@{thread}", 32)
+        rank = self._variable(f"rank@{thread}", 32, self.most_threads - 1)
         self._products.append(rank == sum(parts[1:], parts[0]))
         indices = [self.named(f"%tid.{d}", thread) for d in self.dimensions("tid")]
         self._iterations += [
@@ -619,6 +630,10 @@ class BitVectors(Interpretation[Any, Any]):
             return z3.If(truth, self._constant(1, 1), self._constant(0, 1))
         if operation in ("udiv", "urem") and z3.is_bv_value(parts[1]) and parts[1].as_long():
             return self._quotient_and_rest(*parts)[operation == "urem"]
+        if operation in _DIVISIONS and not z3.is_bv_value(parts[1]):
+            return self._divided_by(*parts, signed=operation in ("sdiv", "srem"))[
+                operation in ("urem", "srem")
+            ]
         if operation == "mul":
             return self._product_of(value, parts)
         if operation in _PRODUCTS:
@@ -686,9 +701,7 @@ class BitVectors(Interpretation[Any, Any]):
             name = value.name if isinstance(value, Thread) else str(value.constant)
             kind, _, d = name.removeprefix("%").partition(".")
             if kind in ("tid", "ntid", "ctaid", "nctaid"):
-                given, is_of_cta = self._given(kind), kind in ("tid", "ntid")
-                limit = self.kernel.most_threads if is_of_cta else _MOST_CTAS[d]
-                return limit if given is None else given["xyz".index(d)]
+                return self._most_of(kind, d)
         if isinstance(value, Iteration):
             return MOST_ITERATIONS - 1
         if not isinstance(value, Apply):
@@ -728,6 +741,30 @@ class BitVectors(Interpretation[Any, Any]):
                     ]
             self._divided[key] = quotient, rest, multiple, value
         return self._divided[key][:2]
+
+    def _divided_by(self, value: Any, size: Any, *, signed: bool) -> tuple[Any, Any]:
+        """The quotient and the remainder of a division by what is no constant.
+
+        The number is always the sum of the multiple and the remainder, also of bit-vectors that
+        are divided by 0; that the quotient is one is asked for only where this does not decide.
+        """
+        z3 = z3_module()
+        key = (value.get_id(), size.get_id(), signed)
+        if key not in self._divisions:
+            self._has_product = True
+            bits, name = value.size(), "{} by {} {}".format(*key)
+            quotient, rest = (self._variable(f"{part} {name}", bits) for part in ("of", "rest"))
+            wide = [(ones(bits), z3.ZeroExt(bits, each)) for each in (size, quotient)]
+            _, multiple = self._multiplied_by(*wide)
+            is_counted = z3.And(size > 0, value >= 0) if signed else size != 0
+            is_below = z3.And(z3.ULT(rest, size), z3.ULE(multiple, z3.ZeroExt(bits, value)))
+            self._iterations += [
+                value == z3.Extract(bits - 1, 0, multiple) + rest,
+                z3.Implies(is_counted, is_below),
+            ]
+            self._products.append(quotient == (value / size if signed else z3.UDiv(value, size)))
+            self._divisions[key] = quotient, rest
+        return self._divisions[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -769,7 +806,8 @@ def _is_narrow(value: Value) -> bool:
 
 
 _OWN_INDICES = ("%ctaid", "%cluster", "%lane")
-_PRODUCTS = ("mul", "udiv", "urem", "sdiv", "srem")
+_DIVISIONS = ("udiv", "urem", "sdiv", "srem")
+_PRODUCTS = ("mul", *_DIVISIONS)
 """Operations that are hard where no argument is a constant."""
 _COMPARISONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "eq": lambda z3, a, b: a == b,
