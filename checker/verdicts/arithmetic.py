@@ -343,15 +343,17 @@ def _alike_names(
     if own[0] == other[0] and not own[1] and not other[1]:
         return frozenset() if -first.size < distance < second.size else None
     digits = _digits(own[1], _bounds(kernel, first), is_one_cta=is_one_cta)
-    if (
-        own[0] != other[0]
-        or digits is None
-        or digits != _digits(other[1], _bounds(kernel, second), is_one_cta=is_one_cta)
-    ):
-        return _names_in_round(kernel, first, second, launch, is_one_cta=is_one_cta)
+    others = _digits(other[1], _bounds(kernel, second), is_one_cta=is_one_cta)
     sizes = {**_sizes(kernel, launch)}
     if is_warp:
         sizes["%tid.x"] = min(sizes["%tid.x"], kernel.lanes)
+    if digits is not None and digits == others and own[0] != other[0]:
+        between = _between(own[0], other[0], distance, digits)
+        chain = None if between is None else _step_of_chain(_by_steps(digits + between), sizes)
+        if chain is not None and chain >= max(first.size, second.size):
+            return None
+    if own[0] != other[0] or digits is None or digits != others:
+        return _names_in_round(kernel, first, second, launch, is_one_cta=is_one_cta)
     names = frozenset(each.name for each in digits)
     if _are_one(digits, sizes, -first.size - distance, second.size - distance):
         return names
@@ -468,7 +470,9 @@ def is_alike(value: Value, *, is_one_cta: bool) -> bool:
     return True
 
 
-def in_rows(kernel: Kernel, first: Access, second: Access) -> tuple[Overlap, ...] | None:
+def in_rows(
+    kernel: Kernel, first: Access, second: Access, relation: Relation
+) -> tuple[Overlap, ...] | None:
     """The overlap of two accesses, by threads 0 and 1, of an array whose rows do not overlap: of
     each index by itself; None of an array without rows that parameters are the lengths of.
 
@@ -482,24 +486,35 @@ def in_rows(kernel: Kernel, first: Access, second: Access) -> tuple[Overlap, ...
         return None
     if any(abs(times) >= OBJECTS_APART for _, times in (*a.terms, *b.terms)):
         return None
+    is_one_cta = relation in (Relation.WARP, Relation.CTA)
     e = Expressions(kernel.table)
-    one, other = _rows(e, a), _rows(e, b)
-    lengths = sorted({*one, *other}, key=len)
-    if len(lengths) < 2 or any(Counter(short) - Counter(long) for short, long in pairwise(lengths)):
+    forms = [_with_remainders(e, form) for form in (a, b)]
+    common = {
+        (value, times)
+        for value, times in {*forms[0].terms} & {*forms[1].terms}
+        if is_alike(value, is_one_cta=is_one_cta)
+    }
+    forms = [replace(form, terms=tuple(t for t in form.terms if t not in common)) for form in forms]
+    terms = [value for form in forms for value, _ in form.terms]
+    lengths = sorted(
+        {(), *(_lengths(each) for each in terms if not is_alike(each, is_one_cta=is_one_cta))},
+        key=lambda each: (len(each), [part.number for part in each]),
+    )
+    one, other = (_rows(e, form, lengths) for form in forms)
+    is_nested = not any(Counter(short) - Counter(long) for short, long in pairwise(lengths))
+    if len(lengths) < 2 or not (is_nested or one.keys() == other.keys()):
         return None
     both = [(one.get(each, _NOTHING), other.get(each, _NOTHING)) for each in lengths]
-    if not any(
-        not is_alike(value, is_one_cta=False)
-        for pair in both[1:]
-        for form in pair
-        for value, _ in form.terms
-    ):
-        return None
-    if any(times < 0 for pair in both[:-1] for form in pair for _, times in form.terms):
+    # Indices that are not negative are below the length of their row, and no constant is surely so.
+    for form in (form for pair in both[:-1] for form in pair):
+        if any(times < 0 for _, times in form.terms) or (form.constant < 0 and not form.terms):
+            return None
+    if any(times < 0 and not _is_index(each) for form in both[-1] for each, times in form.terms):
         return None
     (columns, *rows) = both
     step = gcd(*(n for p in rows for f in p for n in (f.constant, *(t for _, t in f.terms))))
     parts = [(*columns, first.size, second.size), *((*own, step, step) for own in rows)]
+    parts += [(whole, whole, 1, 1) for whole in _divided(e, parts)]
     return tuple(
         Overlap(_part(first, own, size), 0, _part(second, its, other_size), 1)
         for own, its, size, other_size in parts
@@ -509,10 +524,38 @@ def in_rows(kernel: Kernel, first: Access, second: Access) -> tuple[Overlap, ...
 _NOTHING = LinearForm(0)
 
 
-def tiles(kernel: Kernel, first: Access, second: Access) -> Iterator[Room]:
+def _divided(
+    e: Expressions, parts: Sequence[tuple[LinearForm, LinearForm, int | None, int | None]]
+) -> Iterator[LinearForm]:
+    """The numbers of which both threads have one quotient and one remainder, by their indices."""
+    alike = dict.fromkeys(
+        _without_extension(own.terms[0][0])
+        for own, its, size, other_size in parts
+        if own == its and len(own.terms) == 1 and size == other_size == own.terms[0][1]
+    )
+    work = [*alike]
+    while work:
+        each = work.pop()
+        for one in (each, *alike) if isinstance(each, Apply) else ():
+            if isinstance(one, Apply) and one.operation in _REMAINDERS:
+                rest = e.apply(_REMAINDERS[one.operation], one.arguments, one.bits)
+                whole = one.arguments[0]
+                if rest in alike and whole not in alike:
+                    alike[whole] = None
+                    work.append(whole)
+                    yield e.linear(whole)
+
+
+def _is_index(value: Value) -> bool:
+    """True of indices and sizes, and their products: what is less by one need be no part of what
+    is added to it, as multiples of a quotient are."""
+    return not any(isinstance(_without_extension(each), Apply) for each in factors_of(value))
+
+
+def tiles(kernel: Kernel, first: Access, second: Access, relation: Relation) -> Iterator[Room]:
     """The room that two accesses, of the same array, leave for the threads of a CTA: up to the next
     constant step from thread to thread, to another CTA or from one access to the other."""
-    rows = in_rows(kernel, first, second)
+    rows = in_rows(kernel, first, second, relation)
     pairs = [(first, second)] if rows is None else [(each.left, each.right) for each in rows]
     for one, other in pairs:
         a, b = one.place.offset, other.place.offset
@@ -528,18 +571,65 @@ def tiles(kernel: Kernel, first: Access, second: Access) -> Iterator[Room]:
                 yield Room(times, following - min(one.size, own))
 
 
-def _rows(e: Expressions, form: LinearForm) -> dict[tuple[Value, ...], LinearForm]:
-    """A sum by the lengths of rows that its terms are multiples of: products of parameters."""
+def _rows(
+    e: Expressions, form: LinearForm, lengths: Sequence[tuple[Value, ...]]
+) -> dict[tuple[Value, ...], LinearForm]:
+    """A sum by the lengths of rows that its terms are multiples of, of each the longest."""
     sums: dict[tuple[Value, ...], tuple[int, list[tuple[Value, int]]]] = {}
     sums[()] = form.constant, []
     for value, times in form.terms:
-        lengths = tuple(each for each in factors_of(value) if _is_length(each))
-        rest = [each for each in factors_of(value) if not _is_length(each)]
-        constant, terms = sums.get(lengths, (0, []))
+        own = Counter(factors_of(value))
+        length = next(each for each in reversed(lengths) if Counter(each) <= own)
+        rest = [*(own - Counter(length)).elements()]
+        constant, terms = sums.get(length, (0, []))
         if rest:
             terms = [*terms, (e.apply("mul", rest, WIDE) if len(rest) > 1 else rest[0], times)]
-        sums[lengths] = constant + (0 if rest else times), terms
+        sums[length] = constant + (0 if rest else times), terms
     return {each: LinearForm(constant, tuple(t)) for each, (constant, t) in sums.items()}
+
+
+def _lengths(value: Value) -> tuple[Value, ...]:
+    """The parameters, and what is computed of them alone, that a product is a multiple of."""
+    return tuple(each for each in factors_of(value) if _is_length(each))
+
+
+def _with_remainders(e: Expressions, form: LinearForm) -> LinearForm:
+    """A sum with ``x % n`` in the place of ``x - n*(x / n)``."""
+    constant, terms = form.constant, dict(form.terms)
+    for value, times in [*terms.items()]:
+        for quotient, others in _quotients(value) if times < 0 else ():
+            whole = e.multiplied(others, e.linear(quotient.arguments[0]))
+            if any(
+                terms.get(each) != -times * n and not is_alike(each, is_one_cta=False)
+                for each, n in whole.terms
+            ):
+                continue
+            remainder = e.apply(_REMAINDERS[quotient.operation], quotient.arguments, quotient.bits)
+            rest = e.multiplied(others, LinearForm(0, ((e.resized(remainder, WIDE), 1),)))
+            constant += times * whole.constant
+            for by, each, n in (
+                (times, value, -1),
+                *((times, *each) for each in whole.terms),
+                *((-times, *each) for each in rest.terms),
+            ):
+                terms[each] = terms.get(each, 0) + by * n
+            break
+    left = ((value, times) for value, times in terms.items() if times)
+    return LinearForm(constant, tuple(sorted(left, key=lambda term: term[0].number)))
+
+
+def _quotients(value: Value) -> Iterator[tuple[Apply, list[Value]]]:
+    """The quotients in a product with their divisors, and the rest of the product."""
+    factors = factors_of(value)
+    inner = [_without_extension(each) for each in factors]
+    for n, quotient in enumerate(inner):
+        if isinstance(quotient, Apply) and quotient.operation in _REMAINDERS:
+            for m in (m for m, size in enumerate(inner) if size is quotient.arguments[1]):
+                rest = [each for k, each in enumerate(factors) if k not in (n, m)]
+                yield quotient, rest
+
+
+_REMAINDERS = {"udiv": "urem", "sdiv": "srem"}
 
 
 def _is_length(value: Value) -> bool:
@@ -707,7 +797,30 @@ def _digits(terms: _Terms, bounds: Sequence["_Bound"], *, is_one_cta: bool) -> l
     names_of = [each.name for each in digits if each.name]
     if not digits or len(set(names_of)) < len(names_of):
         return None
+    return _by_steps(digits)
+
+
+def _by_steps(digits: Iterable[_Digit]) -> list[_Digit]:
     return sorted(digits, key=lambda each: (len(each.sizes), each.times, each.name))
+
+
+def _between(
+    own: _Terms, other: _Terms, distance: int, digits: Sequence[_Digit]
+) -> list[_Digit] | None:
+    """The difference of what all threads have alike in two sums, as more digits, that are 0 in one
+    of both; None if it is no sum of multiples of sizes."""
+    times = Counter[Value](dict(own))
+    times.subtract(dict(other))
+    products = {value: [*map(_size_name, factors_of(value))] for value, by in times.items() if by}
+    if any(None in names for names in products.values()):
+        return None
+    found: list[_Digit] = []
+    for number, names in ((distance, []), *((times[value], products[value]) for value in products)):
+        unit = gcd(number, *(each.times for each in digits))
+        if number:
+            sizes = tuple(sorted(filter(None, names)))
+            found.append(_Digit("", unit, sizes, abs(number) // unit + 1))
+    return found
 
 
 def _index_of(value: Value) -> str | None:

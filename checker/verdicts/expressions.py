@@ -251,6 +251,13 @@ class Expressions:
             form = self._forms[value] = LinearForm(constant, tuple(ordered))
         return form
 
+    def multiplied(self, factors: Iterable[Value], form: LinearForm) -> LinearForm:
+        """The product of some values of 64 bits and a sum."""
+        total = form.constant, dict(form.terms)
+        for each in factors:
+            total = self._multiplied((0, {each: 1}), total)
+        return LinearForm(total[0], tuple(total[1].items()))
+
     def start_of_matrix(self, descriptor: Value) -> tuple[Value, int | None] | None:
         """The address that a matrix descriptor of 64 bits begins with, and all that is constant in
         it; None where it is not computed from an address.

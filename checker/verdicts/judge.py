@@ -566,7 +566,7 @@ class _Judge:
 
     def _is_apart_by_arithmetic(self, first: Access, second: Access, relation: Relation) -> bool:
         apart = are_apart(self.kernel, first, second, relation, self.launch)
-        rows = None if apart else in_rows(self.kernel, first, second)
+        rows = None if apart else in_rows(self.kernel, first, second, relation)
         if rows is not None and are_rows_apart(self.kernel, rows, relation, self.launch):
             self.assumptions.add(Assumption.ROWS)
             apart = True
@@ -606,7 +606,7 @@ class _Judge:
             reason = _between(known.reason, first, second, NO_ORDER)
             self.obstacles.append(Obstacle(reason, known.line))
             return False
-        rows = in_rows(self.kernel, first, second)
+        rows = in_rows(self.kernel, first, second, relation)
         one, other = self._reduced(first, second, relation)
         constraints: tuple[Constraint, ...] = (
             *executed(self.kernel, first, 0),
@@ -1033,7 +1033,7 @@ class _Judge:
         if not (conflict.first.writes and conflict.second.writes):
             return
         x, y, z, *_ = (*conflict.witness.block, 1, 1)
-        own = tuple(tiles(self.kernel, conflict.first, conflict.second))
+        own = tuple(tiles(self.kernel, conflict.first, conflict.second, conflict.relation))
         if self.launch.block or self.kernel.required or all(each.holds((x, y, z)) for each in own):
             return
         self.launch = replace(self.launch, rooms=(*self.launch.rooms, *own))

@@ -1,0 +1,118 @@
+"""Places that parameters set apart: rows, quotients and rounds, beside twins that meet."""
+
+import pytest
+
+from fencewright.checker.findings.finding import VerdictKind
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Answer, Assumption, Compare, Relation, Verdict
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solver import BitVectors, Budget, Launch
+from fencewright.lowering.ptx.code.text import read_ptx
+
+pytest.importorskip("z3")
+
+HEAD = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 n, .param .u32 m, .param .u32 l)
+{
+.reg .pred %p<9>; .reg .b32 %r<30>; .reg .b64 %rd<9>;
+ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [m]; ld.param.u32 %r3, [l];
+mov.u32 %r4, %tid.x; mov.u32 %r5, %ctaid.x; mov.u32 %r6, %ntid.x; mad.lo.u32 %r7, %r5, %r6, %r4;
+"""
+"""%r7: the number of the thread in the grid."""
+PLANE = "mov.u32 %r8, %tid.y; mov.u32 %r9, %ctaid.y; mov.u32 %r10, %ntid.y; mad.lo.u32 %r8, %r9, %r10, %r8;\n"
+"""%r8: its row."""
+QUOTIENTS = """
+    div.{type} %r9, %r7, %r1; mul.lo.u32 %r10, %r9, %r1; sub.u32 %r10, %r7, %r10;
+    div.{type} %r11, %r9, %r2; mul.lo.u32 %r12, %r11, %r2; sub.u32 %r12, %r9, %r12;
+"""
+"""Of the thread's number %r9, %r10: by ``n`` the quotient and the remainder, %r11, %r12: of that
+quotient by ``m``."""
+
+
+def store(place: str) -> str:
+    """A store to a word."""
+    return f"mul.wide.u32 %rd3, {place}, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r4;\n"
+
+
+def verdict_of(body: str) -> Verdict:
+    """The verdict of a kernel with a body."""
+    file = read_ptx(f"{HEAD}{body}\nOUT: ret;\n}}\n", "k.ptx")
+    return judge(kernel_of(file, file.functions["k"]))
+
+
+@pytest.mark.parametrize("kind", ["u32", "s32"])
+@pytest.mark.parametrize(
+    ("place", "is_apart"),
+    [
+        ("mad.lo.u32 %r20, %r9, %r3, %r10;", True),  # The quotient's row, and the other way round.
+        ("mad.lo.u32 %r20, %r10, %r3, %r9;", True),
+        ("mad.lo.u32 %r20, %r11, %r1, %r10; mad.lo.u32 %r20, %r20, %r2, %r12;", True),
+        ("mov.u32 %r20, %r10;", False),
+        ("mad.lo.u32 %r20, %r10, %r3, %r12;", False),
+        ("mad.lo.u32 %r20, %r10, %r2, %r12;", False),
+        ("shr.u32 %r21, %r10, 1; mad.lo.u32 %r20, %r9, %r3, %r21;", False),
+        ("shr.u32 %r21, %r9, 1; mad.lo.u32 %r20, %r21, %r3, %r10;", False),
+        (
+            "shr.u32 %r21, %r12, 1; mad.lo.u32 %r20, %r11, %r1, %r10; mad.lo.u32 %r20, %r20, %r2, %r21;",
+            False,
+        ),
+    ],
+)
+def test_a_number_is_its_quotient_and_its_remainder(place: str, is_apart: bool, kind: str) -> None:
+    verdict = verdict_of(QUOTIENTS.format(type=kind) + place + store("%r20"))
+    assert (verdict.kind is VerdictKind.RACE_FREE) is is_apart
+    assert not is_apart or Assumption.ROWS in verdict.assumptions
+
+
+@pytest.mark.parametrize(
+    ("row", "is_apart"), [("%r8", True), ("%r21", False)], ids=["of its own", "of two"]
+)
+def test_rows_and_columns_may_both_be_apart_by_parameters(row: str, is_apart: bool) -> None:
+    place = f"shr.u32 %r21, %r8, 1; mul.lo.u32 %r20, %r7, %r1; mad.lo.u32 %r20, {row}, %r2, %r20;"
+    verdict = verdict_of(f"{PLANE}{place}{store('%r20')}")
+    assert (verdict.kind is VerdictKind.RACE_FREE) is is_apart
+
+
+@pytest.mark.parametrize(
+    ("has_limit", "row", "is_apart"),
+    [
+        (True, "sub.u32 %r21, %r2, 1;", False),
+        (True, "mov.u32 %r21, %r2;", True),
+        (False, "mov.u32 %r21, %r2;", False),
+    ],
+    ids=["the last row", "past the last row", "a row of others"],
+)
+def test_a_number_of_rows_is_no_length_of_a_row(has_limit: bool, row: str, is_apart: bool) -> None:
+    """All threads write their rows, and those of row 0 one of ``m`` rows more."""
+    guard = "setp.ge.u32 %p1, %r8, %r2; @%p1 bra OUT;\n" if has_limit else ""
+    first = "setp.ne.u32 %p2, %r8, 0; @%p2 bra OUT; "
+    own = f"mad.lo.u32 %r20, %r8, %r1, %r7; {store('%r20')}"
+    more = f"{row} mad.lo.u32 %r20, %r21, %r1, %r7; {store('%r20')}"
+    guard += "setp.ge.u32 %p3, %r7, %r1; @%p3 bra OUT;\n"
+    verdict = verdict_of(f"{PLANE}{guard}{own}{first}{more}")
+    assert (verdict.kind is VerdictKind.RACE_FREE) is is_apart
+
+
+@pytest.mark.parametrize(("parts", "is_apart"), [(4, True), (3, False)])
+def test_each_thread_has_parts_of_a_cta_s_places(parts: int, is_apart: bool) -> None:
+    """Four words a thread, which the threads of a CTA take one after another."""
+    body = f"mul.lo.u32 %r20, %r5, %r6; mad.lo.u32 %r20, %r20, {parts}, %r4;\n"
+    for _ in range(4):
+        body += store("%r20") + "add.u32 %r20, %r20, %r6;\n"
+    verdict = verdict_of(body)
+    assert (verdict.kind is VerdictKind.RACE_FREE) is is_apart
+    assert not is_apart or verdict.by == ("arithmetic",)
+
+
+def test_an_index_has_no_more_bits_than_its_limit() -> None:
+    """Bits that are always 0 would cost steps, of which a kernel has few."""
+    file = read_ptx(f"{HEAD}{PLANE}ret;\n}}\n", "k.ptx")
+    own, budget = kernel_of(file, file.functions["k"]), Budget()
+    solver = BitVectors(own, Relation.CTA, Launch((32, 4, 1), (2, 2, 1)), budget)
+    thread = own.table.thread("%tid.y", 32)
+    last, past = (own.table.constant(number, 32) for number in (3, 4))
+    for number, answer in ((last, Answer.SATISFIABLE), (past, Answer.UNSATISFIABLE)):
+        assert solver.satisfiable([Compare("eq", thread, 0, number, 0)]) is answer
+    assert budget.used < 10_000
