@@ -67,6 +67,25 @@ def are_apart(
     return _are_tried_apart(kernel, first, second, relation)
 
 
+def arms(kernel: Kernel, access: Access) -> tuple[Access, ...]:
+    """An access with one arm of a choice in its place, for both arms, as a loop that a compiler has
+    unrolled leaves them to the rest of its iterations; itself where it has no choice, or several.
+    """
+    form = access.place.offset
+    e = Expressions(kernel.table)
+    chosen = [
+        (inner, value, times)
+        for value, times in (() if form is None else form.terms)
+        if isinstance(inner := _without_extension(value), Apply) and inner.operation == "ite"
+    ]
+    if form is None or len(chosen) != 1:
+        return (access,)
+    ((choice, value, times),) = chosen
+    rest = LinearForm(form.constant, tuple(each for each in form.terms if each[0] is not value))
+    places = (e.sum_of(rest, e.linear(arm), times) for arm in choice.arguments[1:])
+    return tuple(_part(access, each, access.size) for each in places)
+
+
 def are_rows_apart(
     kernel: Kernel, rows: Sequence[Overlap], relation: Relation, launch: Launch
 ) -> bool:
@@ -342,6 +361,11 @@ def _alike_names(
     distance = a.constant - b.constant
     if own[0] == other[0] and not own[1] and not other[1]:
         return frozenset() if -first.size < distance < second.size else None
+    varying = (own[0] ^ other[0]) | own[1] | other[1]
+    # All distances are multiples of this, and this one more.
+    step = gcd(*(times << trailing_zeros(value) for value, times in varying))
+    if second.size <= distance % step <= step - first.size:
+        return None
     digits = _digits(own[1], _bounds(kernel, first), is_one_cta=is_one_cta)
     others = _digits(other[1], _bounds(kernel, second), is_one_cta=is_one_cta)
     sizes = {**_sizes(kernel, launch)}
@@ -595,8 +619,8 @@ def _lengths(value: Value) -> tuple[Value, ...]:
 
 def _with_remainders(e: Expressions, form: LinearForm) -> LinearForm:
     """A sum with ``x % n`` in the place of ``x - n*(x / n)``."""
-    constant, terms = form.constant, dict(form.terms)
-    for value, times in [*terms.items()]:
+    terms = dict(form.terms)
+    for value, times in form.terms:
         for quotient, others in _quotients(value) if times < 0 else ():
             whole = e.multiplied(others, e.linear(quotient.arguments[0]))
             if any(
@@ -606,16 +630,11 @@ def _with_remainders(e: Expressions, form: LinearForm) -> LinearForm:
                 continue
             remainder = e.apply(_REMAINDERS[quotient.operation], quotient.arguments, quotient.bits)
             rest = e.multiplied(others, LinearForm(0, ((e.resized(remainder, WIDE), 1),)))
-            constant += times * whole.constant
-            for by, each, n in (
-                (times, value, -1),
-                *((times, *each) for each in whole.terms),
-                *((-times, *each) for each in rest.terms),
-            ):
-                terms[each] = terms.get(each, 0) + by * n
+            form = e.sum_of(form, LinearForm(0, ((value, 1),)), -times)
+            form = e.sum_of(e.sum_of(form, whole, times), rest, -times)
+            terms = dict(form.terms)
             break
-    left = ((value, times) for value, times in terms.items() if times)
-    return LinearForm(constant, tuple(sorted(left, key=lambda term: term[0].number)))
+    return form
 
 
 def _quotients(value: Value) -> Iterator[tuple[Apply, list[Value]]]:

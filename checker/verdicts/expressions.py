@@ -244,11 +244,7 @@ class Expressions:
     def linear(self, value: Value) -> LinearForm:
         """A value as a sum of products of 64-bit values, if nothing wraps around."""
         if (form := self._forms.get(value)) is None:
-            constant, terms = self._sum_of(value)
-            ordered = sorted(
-                ((each, times) for each, times in terms.items() if times), key=lambda t: t[0].number
-            )
-            form = self._forms[value] = LinearForm(constant, tuple(ordered))
+            form = self._forms[value] = _ordered(self._sum_of(value))
         return form
 
     def multiplied(self, factors: Iterable[Value], form: LinearForm) -> LinearForm:
@@ -256,7 +252,13 @@ class Expressions:
         total = form.constant, dict(form.terms)
         for each in factors:
             total = self._multiplied((0, {each: 1}), total)
-        return LinearForm(total[0], tuple(total[1].items()))
+        return _ordered(total)
+
+    def sum_of(self, left: LinearForm, right: LinearForm, times: int) -> LinearForm:
+        """A sum and so many times another one."""
+        return _ordered(
+            _added((left.constant, dict(left.terms)), (right.constant, dict(right.terms)), times)
+        )
 
     def start_of_matrix(self, descriptor: Value) -> tuple[Value, int | None] | None:
         """The address that a matrix descriptor of 64 bits begins with, and all that is constant in
@@ -414,7 +416,7 @@ class Expressions:
             return ()
         if value.operation in ("add", "sub", "mul", "zext", "sext", "trunc", "or"):
             return value.arguments
-        if value.operation == "shl":
+        if value.operation == "shl" or _is_from_zero(value):
             return value.arguments[:1]
         return value.arguments[1:] if value.operation == "ite" else ()
 
@@ -431,6 +433,8 @@ class Expressions:
             return self._limited(value, _added(sums[0], sums[1], -1))
         if operation == "shl" and (by := number_of(own[1])) is not None and by < WIDE:
             return _scaled(sums[0], 1 << by)
+        if _is_from_zero(value) and sums[0][0] >= 0 and all(map(_is_counted, sums[0][1].items())):
+            return sums[0]
         if operation == "mul":
             return self._limited(value, self._multiplied(sums[0], sums[1]))
         if operation in ("zext", "sext", "trunc"):
@@ -499,6 +503,25 @@ class Expressions:
 
 
 _Sum = tuple[int, Mapping[Value, int]]
+
+
+def _is_from_zero(value: Apply) -> bool:
+    """True of the larger one of a signed number and 0."""
+    return value.operation == "smax" and number_of(value.arguments[1]) == 0
+
+
+def _is_counted(term: tuple[Value, int]) -> bool:
+    """True of a multiple of indices, sizes and others that are not negative as signed numbers."""
+    value, times = term
+    return times > 0 and all(
+        isinstance(each, Apply) and each.operation == "zext" and is_small(each.arguments[0])
+        for each in factors_of(value)
+    )
+
+
+def _ordered(form: _Sum) -> LinearForm:
+    terms = ((value, times) for value, times in form[1].items() if times)
+    return LinearForm(form[0], tuple(sorted(terms, key=lambda term: term[0].number)))
 
 
 def _added(left: _Sum, right: _Sum, times: int) -> _Sum:

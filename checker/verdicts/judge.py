@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, product
 from math import prod
 from operator import attrgetter
 
@@ -19,6 +19,7 @@ from fencewright.checker.verdicts.arithmetic import (
     alike_threads,
     are_apart,
     are_rows_apart,
+    arms,
     in_rows,
     is_alike,
     span_of,
@@ -565,16 +566,24 @@ class _Judge:
         return self.apart[key]
 
     def _is_apart_by_arithmetic(self, first: Access, second: Access, relation: Relation) -> bool:
-        apart = are_apart(self.kernel, first, second, relation, self.launch)
-        rows = None if apart else in_rows(self.kernel, first, second, relation)
-        if rows is not None and are_rows_apart(self.kernel, rows, relation, self.launch):
-            self.assumptions.add(Assumption.ROWS)
-            apart = True
+        own = [*product(arms(self.kernel, first), arms(self.kernel, second))]
+        apart = self._are_places_apart(first, second, relation) or (
+            len(own) > 1 and all(self._are_places_apart(*pair, relation) for pair in own)
+        )
         if apart:
             self.rules.add("arithmetic")
             self.assumptions.add(Assumption.NO_WRAP)
             self._assume_dimensions()
         return apart
+
+    def _are_places_apart(self, first: Access, second: Access, relation: Relation) -> bool:
+        if are_apart(self.kernel, first, second, relation, self.launch):
+            return True
+        rows = in_rows(self.kernel, first, second, relation)
+        if rows is None or not are_rows_apart(self.kernel, rows, relation, self.launch):
+            return False
+        self.assumptions.add(Assumption.ROWS)
+        return True
 
     def _assume_sizes(self, assumption: Assumption, sizes: tuple[int, int, int] | None) -> None:
         """An assumption about a launch of which the sizes are not given."""

@@ -106,6 +106,23 @@ def test_each_thread_has_parts_of_a_cta_s_places(parts: int, is_apart: bool) -> 
     assert not is_apart or verdict.by == ("arithmetic",)
 
 
+@pytest.mark.parametrize(("step", "is_apart"), [(12, True), (6, False)])
+def test_fields_of_records_are_apart_whatever_the_records_are(step: int, is_apart: bool) -> None:
+    """Records by an index that memory decides."""
+    record = (
+        f"ld.global.u32 %r20, [%rd1]; mul.wide.u32 %rd3, %r20, {step}; add.u64 %rd4, %rd1, %rd3;"
+    )
+    fields = "ld.global.u32 %r21, [%rd4+4]; atom.global.add.u32 %r22, [%rd4+8], 1;"
+    kind = verdict_of(f"add.u64 %rd1, %rd1, 1024; {record} add.u64 %rd1, %rd1, 64; {fields}").kind
+    assert (kind is VerdictKind.RACE_FREE) is is_apart
+
+
+@pytest.mark.parametrize(("least", "is_apart"), [(0, True), (2, False)])
+def test_the_larger_of_an_index_and_0_is_that_index(least: int, is_apart: bool) -> None:
+    own = f"mul.lo.u32 %r20, %r5, %r6; max.s32 %r20, %r20, {least}; add.u32 %r20, %r20, %r4;\n"
+    assert (verdict_of(own + store("%r20")).kind is VerdictKind.RACE_FREE) is is_apart
+
+
 def test_an_index_has_no_more_bits_than_its_limit() -> None:
     """Bits that are always 0 would cost steps, of which a kernel has few."""
     file = read_ptx(f"{HEAD}{PLANE}ret;\n}}\n", "k.ptx")
