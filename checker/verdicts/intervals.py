@@ -11,6 +11,7 @@ none.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.model import (
@@ -62,16 +63,22 @@ class Count:
     since it was entered.
 
     None of it is known where ``times`` is None. ``times`` is negative for an access that a barrier
-    finds pending: so many iterations ago.
+    finds pending: so many iterations ago. ``is_left``: the barrier is in the loop, and the walk has
+    left it in that iteration.
     """
 
     is_fresh: bool
     times: int | None
+    is_left: bool = False
 
 
 _FIRST = Count(is_fresh=True, times=0)
 State = tuple[tuple[int, Count], ...]
-"""The count of each loop around a block, by its head."""
+"""The count of each loop around a block, by its head, and of those that are left."""
+
+
+def _without_left(state: State) -> State:
+    return tuple((head, count) for head, count in state if not count.is_left)
 
 
 def full_barriers(
@@ -170,6 +177,10 @@ def shared(
         for other, state_of_other, path_of_other in others:
             is_known = path.is_whole and path_of_other.is_whole
             if start == other and (is_known or not is_sure):
+                if walks.leave_alike(state, state_of_other) or walks.go_two_ways(
+                    start, (first, state), (second, state_of_other)
+                ):
+                    continue
                 together = _together(kernel, (state, state_of_other), threads)
                 taken = (*path.taken(threads[0]), *path_of_other.taken(threads[1]))
                 found.setdefault(AllOf((*together, *taken)))
@@ -186,7 +197,7 @@ def _together(
 ) -> list[Constraint]:
     """The relation of the iterations of two accesses in one interval."""
     constraints: list[Constraint] = []
-    counts = dict(states[0]), dict(states[1])
+    counts = dict(_without_left(states[0])), dict(_without_left(states[1]))
     for own, thread in zip(counts, threads, strict=True):
         for head, count in own.items():
             constraints += _alone(kernel, head, count, thread)
@@ -279,6 +290,7 @@ class Walks:
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
         self._pending: dict[tuple[int, frozenset[int]], Pending] = {}
         self._false: dict[tuple[Literal, tuple[int, ...]], bool] = {}
+        self._ways: dict[int | None, Mapping[_Node, Roles]] = {}
         for start in self.starts:
             self._walk(start)
 
@@ -447,13 +459,13 @@ class Walks:
             if number <= after:
                 continue
             if number in self.barriers:
-                ends[node] = (number, state)
+                ends[node] = (number, _without_left(state))
                 graph[node] = ()
                 return
             if number in self._kept:
                 self._members.setdefault(number, set()).add((start, state))
         graph[node] = tuple(
-            (target, self._along(target, state))
+            (target, (*self._along(target, state), *self._left(target, state)))
             for target in self._targets(block, self.roles, state)
         )
 
@@ -488,12 +500,86 @@ class Walks:
         after: list[tuple[int, Count]] = []
         for head in self._around[target]:
             count = counts.get(head)
-            if count is None:
+            if count is None or count.is_left:
                 count = _FIRST
             elif target == head:
                 count = self._again(count)
             after.append((head, count))
         return tuple(after)
+
+    def _left(self, target: int, state: State) -> Iterator[tuple[int, Count]]:
+        """The loops around the start of a walk that it has left, and in which iteration."""
+        for head, count in state:
+            if not count.is_fresh and head not in self._around[target]:
+                yield head, replace(count, is_left=True)
+
+    def leave_alike(self, *states: State) -> bool:
+        """True where a thread would still be in a loop that another one has left: one that threads
+        which meet in an iteration all leave in the same one."""
+        for own, other in (states, states[::-1]):
+            counts = dict(other)
+            for head, left in own:
+                there = counts.get(head, left)
+                if not left.is_left or there.is_fresh or None in (left.times, there.times):
+                    continue
+                is_later = (there.times or 0) > (left.times or 0)
+                if (is_later or (there.is_left and there != left)) and self._is_left_alike(head):
+                    return True
+        return False
+
+    def go_two_ways(
+        self, start: int | None, one: tuple[Access, State], other: tuple[Access, State]
+    ) -> bool:
+        """True of accesses on two sides of a branch that all threads of a CTA take one way."""
+        taken: Mapping[_Node, Roles] = self._taken(start) if self._uniform else {}
+        own, its = (
+            taken.get((self.kernel.block_of[each.instruction], state), Roles())
+            | self._alike(each.conditions)
+            for each, state in (one, other)
+        )
+        return any((value, not polarity) in its for value, polarity in own)
+
+    def _alike(self, literals: Iterable[Literal]) -> Roles:
+        """The conditions that all threads of a CTA find the same at all times."""
+        return frozenset(
+            (each.value, each.polarity)
+            for each in literals
+            if is_steady(each.value) and self.is_uniform(each.value, Scope.WORKGROUP)
+        )
+
+    @cached_property
+    def _uniform(self) -> Mapping[tuple[int, int], Roles]:
+        own = {edge: self._alike(each) for edge, each in self.kernel.edge_literals.items()}
+        return {edge: each for edge, each in own.items() if each}
+
+    def _taken(self, start: int | None) -> Mapping[_Node, Roles]:
+        """Such conditions of the branches on all ways of a walk to its nodes."""
+        if (known := self._ways.get(start)) is not None:
+            return known
+        graph = self._graphs[start]
+        work = [next(iter(graph))]
+        found: dict[_Node, Roles] = {work[0]: Roles()}
+        while work:
+            node = work.pop()
+            for target in graph[node]:
+                own = found[node] | self._uniform.get((node[0], target[0]), Roles())
+                own &= found.get(target, own)
+                if found.get(target) != own:
+                    found[target] = own
+                    work.append(target)
+        self._ways[start] = found
+        return found
+
+    def _is_left_alike(self, head: int) -> bool:
+        """True of a loop that all threads of a CTA leave in one iteration: each decides so in every
+        iteration, by values that they have alike."""
+        loop = self.kernel.loops[head]
+        return all(
+            self.is_uniform_branch(block, Scope.WORKGROUP)
+            and all(self.kernel.leads_through(block, latch) for latch in loop.latches)
+            for block in loop.blocks
+            if not loop.blocks.issuperset(self.kernel.graph.successors[block])
+        )
 
     @staticmethod
     def _again(count: Count) -> Count:

@@ -926,6 +926,34 @@ def test_a_tile_that_all_threads_index_says_the_shape_of_a_block() -> None:
     assert verdict_of(TILE_ROWS.format(of_some.replace("ld.sh", "@%p1 ld.sh"))).kind is not FREE
 
 
+REDUCED = """
+    mov.u32 %r8, %ntid.x; shr.u32 %r9, %r8, 1; st.shared.u32 [%r5], %r2; bar.sync 0;
+    setp.eq.u32 %p1, %r9, 0; @%p1 bra DONE;
+L:  setp.ge.u32 %p2, %r2, %r9; @%p2 bra M;
+    shl.b32 %r10, %r9, 2; add.u32 %r11, %r5, %r10; ld.shared.u32 %r12, [%r11];
+    st.shared.u32 [%r5], %r12;
+M:  {meet} shr.u32 %r9, %r9, 1; {skip} {leave} bra L;
+DONE: ld.shared.u32 %r13, [s];
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_free"),
+    [
+        ({}, True),
+        ({"meet": ""}, False),
+        ({"skip": "setp.eq.u32 %p4, %r2, 3; @%p4 bra L;"}, False),
+        ({"leave": "setp.lt.u32 %p3, %r9, %r2; @%p3 bra DONE;"}, False),
+    ],
+    ids=["right", "no barrier", "one thread goes on", "threads leave one by one"],
+)
+def test_all_threads_read_what_a_loop_has_reduced(parts: dict[str, str], is_free: bool) -> None:
+    """They leave it in one iteration, after its barrier, or none of them was in it."""
+    own = {"meet": "bar.sync 0;", "skip": "", "leave": "setp.eq.u32 %p3, %r9, 0; @%p3 bra DONE;"}
+    verdict = verdict_of(REDUCED.format(**own | parts))
+    assert (verdict.kind is FREE) is is_free
+
+
 UNROLLED = """
     mov.u32 %r9, 0; mul.wide.u32 %rd3, %r2, {0}; add.u64 %rd4, %rd1, %rd3;
 L:  st.global.u32 [%rd4], 1; st.global.u32 [%rd4+4], %r2;
