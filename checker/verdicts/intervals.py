@@ -177,13 +177,12 @@ def shared(
         for other, state_of_other, path_of_other in others:
             is_known = path.is_whole and path_of_other.is_whole
             if start == other and (is_known or not is_sure):
-                if walks.leave_alike(state, state_of_other) or walks.go_two_ways(
-                    start, (first, state), (second, state_of_other)
-                ):
+                way = walks.way(start, (first, state), (second, state_of_other), threads[0])
+                if way is None or walks.leave_alike(state, state_of_other):
                     continue
                 together = _together(kernel, (state, state_of_other), threads)
                 taken = (*path.taken(threads[0]), *path_of_other.taken(threads[1]))
-                found.setdefault(AllOf((*together, *taken)))
+                found.setdefault(AllOf((*together, *taken, *way)))
     return tuple(found)
 
 
@@ -527,17 +526,24 @@ class Walks:
                     return True
         return False
 
-    def go_two_ways(
-        self, start: int | None, one: tuple[Access, State], other: tuple[Access, State]
-    ) -> bool:
-        """True of accesses on two sides of a branch that all threads of a CTA take one way."""
+    def way(
+        self,
+        start: int | None,
+        one: tuple[Access, State],
+        other: tuple[Access, State],
+        thread: int,
+    ) -> tuple[Constraint, ...] | None:
+        """The conditions of ways to two accesses, beside their own, that all threads of a CTA have
+        alike, of one thread; None of two sides of a branch that all take one way."""
         taken: Mapping[_Node, Roles] = self._taken(start) if self._uniform else {}
-        own, its = (
-            taken.get((self.kernel.block_of[each.instruction], state), Roles())
-            | self._alike(each.conditions)
-            for each, state in (one, other)
-        )
-        return any((value, not polarity) in its for value, polarity in own)
+        ways, known = Roles(), Roles()
+        for each, state in (one, other):
+            ways |= taken.get((self.kernel.block_of[each.instruction], state), Roles())
+            known |= self._alike(each.conditions)
+        if any((value, not polarity) in ways | known for value, polarity in ways | known):
+            return None
+        own = sorted(ways - known, key=lambda each: each[0].number)
+        return tuple(Holds(Literal(value, polarity, -1), thread) for value, polarity in own)
 
     def _alike(self, literals: Iterable[Literal]) -> Roles:
         """The conditions that all threads of a CTA find the same at all times."""
@@ -553,12 +559,13 @@ class Walks:
         return {edge: each for edge, each in own.items() if each}
 
     def _taken(self, start: int | None) -> Mapping[_Node, Roles]:
-        """Such conditions of the branches on all ways of a walk to its nodes."""
+        """Such conditions of a walk's start, and of the branches on all ways to its nodes."""
         if (known := self._ways.get(start)) is not None:
             return known
         graph = self._graphs[start]
         work = [next(iter(graph))]
-        found: dict[_Node, Roles] = {work[0]: Roles()}
+        met = () if start is None else self.kernel.conditions(start)
+        found = {work[0]: self._alike(met)}
         while work:
             node = work.pop()
             for target in graph[node]:

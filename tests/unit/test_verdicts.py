@@ -954,6 +954,20 @@ def test_all_threads_read_what_a_loop_has_reduced(parts: dict[str, str], is_free
     assert (verdict.kind is FREE) is is_free
 
 
+SEVERAL = """
+    mov.u32 %r8, %ntid.x; mov.u32 %r9, 0; setp.lt.u32 %p1, {size}, 2;
+L:  @%p1 bra A; bar.sync 0;
+A:  ld.shared.u32 %r10, [%r7];
+    @%p1 bra B; bar.sync 0;
+B:  st.shared.u32 [%r5], %r10; add.u32 %r9, %r9, 1; setp.ne.u32 %p2, %r9, %r1; @%p2 bra L;
+"""
+
+
+@pytest.mark.parametrize(("size", "is_free"), [("%r8", True), ("%r1", False)])
+def test_threads_that_are_several_meet_at_barriers_for_several(size: str, is_free: bool) -> None:
+    assert (verdict_of(SEVERAL.format(size=size)).kind is FREE) is is_free
+
+
 UNROLLED = """
     mov.u32 %r9, 0; mul.wide.u32 %rd3, %r2, {0}; add.u64 %rd4, %rd1, %rd3;
 L:  st.global.u32 [%rd4], 1; st.global.u32 [%rd4+4], %r2;
