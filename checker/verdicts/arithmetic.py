@@ -528,11 +528,15 @@ def in_rows(
     is_nested = not any(Counter(short) - Counter(long) for short, long in pairwise(lengths))
     if len(lengths) < 2 or not (is_nested or one.keys() == other.keys()):
         return None
+    if is_nested:
+        one, other = (_with_last_columns(e, rows, lengths) for rows in (one, other))
     both = [(one.get(each, _NOTHING), other.get(each, _NOTHING)) for each in lengths]
     # Indices that are not negative are below the length of their row, and no constant is surely so.
-    for form in (form for pair in both[:-1] for form in pair):
-        if any(times < 0 for _, times in form.terms) or (form.constant < 0 and not form.terms):
-            return None
+    for own, its in both[:-1]:
+        for form in (own, its):
+            is_before = own != its and form.constant < 0 and not form.terms
+            if is_before or any(times < 0 for _, times in form.terms):
+                return None
     if any(times < 0 and not _is_index(each) for form in both[-1] for each, times in form.terms):
         return None
     (columns, *rows) = both
@@ -610,6 +614,23 @@ def _rows(
             terms = [*terms, (e.apply("mul", rest, WIDE) if len(rest) > 1 else rest[0], times)]
         sums[length] = constant + (0 if rest else times), terms
     return {each: LinearForm(constant, tuple(t)) for each, (constant, t) in sums.items()}
+
+
+def _with_last_columns(
+    e: Expressions, rows: dict[tuple[Value, ...], LinearForm], lengths: Sequence[tuple[Value, ...]]
+) -> dict[tuple[Value, ...], LinearForm]:
+    """Indices, of which a constant below 0 is one from the end of the row before, as in
+    ``n*(i + 1) - 1``."""
+    found = dict(rows)
+    for short, long in pairwise(lengths):
+        own, above = found.get(short, _NOTHING), found.get(long, _NOTHING)
+        step = gcd(above.constant, *(times for _, times in above.terms))
+        if own.constant < 0 and not own.terms and above.constant > 0:
+            factors = [*(Counter(long) - Counter(short)).elements()]
+            end = e.multiplied(factors, LinearForm(step))
+            found[short] = e.sum_of(own, end, 1)
+            found[long] = replace(above, constant=above.constant - step)
+    return found
 
 
 def _lengths(value: Value) -> tuple[Value, ...]:

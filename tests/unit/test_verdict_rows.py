@@ -95,6 +95,20 @@ def test_a_number_of_rows_is_no_length_of_a_row(has_limit: bool, row: str, is_ap
     assert (verdict.kind is VerdictKind.RACE_FREE) is is_apart
 
 
+@pytest.mark.parametrize(("columns", "is_apart"), [("sub.u32 %r22, %r1, 1;", True), ("", False)])
+def test_the_last_column_is_one_of_a_row(columns: str, is_apart: bool) -> None:
+    """The threads of column 0 write it, and others all columns, or those but for the last one."""
+    body = f"mov.u32 %r22, %r1; {columns} setp.ge.u32 %p1, %r7, %r22; @%p1 bra OUT;\n"
+    body += (
+        f"mad.lo.u32 %r20, %r8, %r1, %r7; {store('%r20')} setp.ne.u32 %p2, %r7, 0; @%p2 bra OUT;\n"
+    )
+    body += (
+        f"add.u32 %r21, %r8, 1; mul.lo.u32 %r20, %r21, %r1; sub.u32 %r20, %r20, 1; {store('%r20')}"
+    )
+    verdict = verdict_of(PLANE + body)
+    assert (verdict.kind is VerdictKind.RACE_FREE) is is_apart
+
+
 @pytest.mark.parametrize(("parts", "is_apart"), [(4, True), (3, False)])
 def test_each_thread_has_parts_of_a_cta_s_places(parts: int, is_apart: bool) -> None:
     """Four words a thread, which the threads of a CTA take one after another."""
