@@ -35,7 +35,13 @@ from fencewright.checker.verdicts.contents import (
     terms_of,
     tickets,
 )
-from fencewright.checker.verdicts.expressions import Expressions, is_data, leaves
+from fencewright.checker.verdicts.expressions import (
+    Expressions,
+    is_data,
+    leaves,
+    number_of,
+    quotient,
+)
 from fencewright.checker.verdicts.interpretation import RANK
 from fencewright.checker.verdicts.intervals import candidates, full_barriers, shared
 from fencewright.checker.verdicts.iterations import executed, has_one_exit
@@ -47,6 +53,7 @@ from fencewright.checker.verdicts.model import (
     UNGROUPED,
     Access,
     Agent,
+    AllOf,
     Answer,
     AnyOf,
     Assumption,
@@ -117,6 +124,9 @@ _STEPS_OF_PAIR = 25
 """The work for a pair that is judged, in that for a pair with places that are known to be
 apart."""
 _MBARRIER_BYTES = 8
+_OF_WARPGROUP = "a product that another warp of the warpgroup may have waited for"
+_WARPGROUP = 128
+"""The threads that execute a product together. Source: PTX ISA, wgmma.mma_async."""
 _MOST_UNKNOWN = 32
 """Obstacles after which nobody asks what may order an access of an unknown place: it is one more
 obstacle."""
@@ -530,6 +540,31 @@ class _Judge:
             self._waits_beyond(Scope.SINGLETHREAD) and not self._reads(_OF_CTA)
         )
         return not has_partner and not self._reads(("%tid", "%ntid", "%laneid"))
+
+    @cached_property
+    def _told_apart(self) -> int:
+        """The threads that a kernel tells apart, by the low bits of an index of one dimension: a
+        CTA of so many is meant; 0 where it asks for more of the index."""
+        kernel, most = self.kernel, 0
+        if {"%tid.y", "%tid.z"} & kernel.specials:
+            return 0
+        work = [term for each in kernel.accesses for term in terms_of(each)]
+        work += [each.value for access in kernel.accesses for each in access.conditions]
+        work += [each.value for own in kernel.edge_literals.values() for each in own]
+        index, seen = kernel.table.thread("%tid.x", 32), set[Value]()
+        while work:
+            part = work.pop()
+            if part is index:
+                return 0
+            if not isinstance(part, Apply) or part in seen:
+                continue
+            seen.add(part)
+            low = number_of(part.arguments[-1]) if part.operation == "and" else None
+            if low is not None and not low & (low + 1) and part.arguments[0].depth <= 1:
+                most = max(most, low + 1 if index in leaves((part,)) else 0)
+            else:
+                work += part.arguments
+        return most
 
     def _reads(self, names: tuple[str, ...]) -> bool:
         """True of a kernel that reads an index or a size whose name begins so."""
@@ -1002,10 +1037,12 @@ class _Judge:
             return True  # Of this condition one conflict is enough.
         contents = tuple(chosen(self.kernel, self.contents, (first, second)))
         paths = (*self._paths(first, 0)[0], *self._paths(second, 1)[0])
-        constraints = (*constraints, *contents, *paths)
+        unawaited = tuple(self._unawaited_product(first, second, relation))
+        constraints = (*constraints, *contents, *paths, *unawaited)
         size, witness = self._witness(relation, constraints, launches)
         if witness is None:
             reason = "memory decides" if contents else "the solver came to its limit"
+            reason = _OF_WARPGROUP if unawaited else reason
             reason = _between(reason, first, second, order)
             self.obstacles.append(Obstacle(reason, second.line))
             return False
@@ -1035,6 +1072,32 @@ class _Judge:
             return True
         self.races.append(conflict)
         return False
+
+    def _unawaited_product(
+        self, first: Access, second: Access, relation: Relation
+    ) -> Iterator[Constraint]:
+        """The threads of a product and of an access to what it reads are of two warpgroups, or the
+        access does not come after it.
+
+        A wait says that the product of a warpgroup is done, or the part of it that a warp has.
+        """
+        is_in_rows = {"%tid.y", "%tid.z"} & self.kernel.specials
+        if relation not in (Relation.WARP, Relation.CTA) or is_in_rows:
+            return
+        for one, other, threads in ((first, second, (0, 1)), (second, first, (1, 0))):
+            if (one.agent, other.agent) != (Agent.PRODUCT, Agent.THREAD):
+                continue
+            index = self.kernel.table.thread("%tid.x", 32)
+            group = quotient(Expressions(self.kernel.table), index, _WARPGROUP)
+            ways: list[Constraint] = [Compare("ne", group, 0, group, 1)]
+            around = self.kernel.loops_of(other.instruction)
+            common = [each for each in self.kernel.loops_of(one.instruction) if each in around]
+            if common:
+                times = common[0].iteration
+                ways.append(Compare("ule", times, threads[1], times, threads[0]))
+            elif self.kernel.may_reach(other.instruction, one.instruction):
+                ways.append(AllOf(()))
+            yield AnyOf(tuple(ways))
 
     def _leave_out(self, conflict: Conflict) -> None:
         """Judge all others for launches without a conflict of stores that blocks have of another
@@ -1167,6 +1230,9 @@ class _Judge:
             answer = self._solver(relation, launch=launch).satisfiable(constraints)
             return answer is Answer.UNSATISFIABLE
 
+        if relation is not Relation.GRID and self._told_apart:
+            if excludes((self._told_apart, 1, 1)):
+                return True
         if relation is Relation.GRID and not asks_size:
             return excludes((self.kernel.lanes, 1, 1))
         return all(map(excludes, self.blocks[:2]))  # Of one dimension.

@@ -40,7 +40,8 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.ptx.calls import text_of, unknown_callee, with_calls
 from fencewright.checker.verdicts.ptx.polls import with_polls_apart
-from fencewright.checker.verdicts.ptx.values import Registers
+from fencewright.checker.verdicts.ptx.rounding import rounded
+from fencewright.checker.verdicts.ptx.values import Registers, is_parameter
 from fencewright.lowering.code import effects
 from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.code.value import Apply, Opaque, Param, Result, Value, parts_first
@@ -374,7 +375,7 @@ class _Filler:
         if not operand or statement.kind is not Kind.TENSOR:
             return
         address = operand.partition(",")[0].strip()
-        if any(_is_parameter(value) for value, _ in self._form_of_map(each, address).terms):
+        if any(is_parameter(value) for value, _ in self._form_of_map(each, address).terms):
             return  # Nobody writes parameters.
         read = effects.Access(
             address, True, False, Proxy.TENSORMAP, AddressSpace.GLOBAL, _MAP_BYTES
@@ -529,20 +530,25 @@ class _Filler:
             value = self.expressions.substituted(value, {remote: remote.arguments[0]})
         form = self.expressions.linear(value)
         pointer = self._pointer(form, space)
-        place = self._from(pointer, form, space, rank)
+        if pointer is None:
+            place = self._rounded(value, space, rank)
+        else:
+            place = self._from(pointer, form, rank)
         if not isinstance(pointer, Result):
             self.known[key] = place
         return place
 
-    def _from(
-        self,
-        pointer: Value | None,
-        form: LinearForm,
-        space: AddressSpace | None,
-        rank: Value | None,
-    ) -> Place | None:
-        if pointer is None:
+    def _rounded(self, address: Value, space: AddressSpace | None, rank: Value | None) -> Place:
+        """The place of an address that one variable's is rounded to; of any other nothing is
+        known."""
+        variables = self.places.variables
+        found = rounded(self.expressions, address, lambda name: variables[name].alignment)
+        begin = None if found is None else self._begin(found[0])
+        if found is None or begin is None or begin.root.region is not Region.SHARED:
             return Place(Root(Region.UNKNOWN, _space_name(space)), None, rank)
+        return moved(begin, self.expressions.linear(found[1]), rank)
+
+    def _from(self, pointer: Value, form: LinearForm, rank: Value | None) -> Place | None:
         begin = self._begin(pointer)
         if begin is None:
             return None
@@ -554,7 +560,7 @@ class _Filler:
         operand = each.statement.operand(OperandRole.TENSORMAP)
         form = self._form_of_map(each, operand.partition(",")[0].strip())
         pointer = form.terms[0][0] if len(form.terms) == 1 else None
-        if pointer is None or not (isinstance(pointer, Param) or _is_parameter(pointer)):
+        if pointer is None or not (isinstance(pointer, Param) or is_parameter(pointer)):
             return Place(Root(Region.UNKNOWN, "global"), None)
         name = pointer.name if isinstance(pointer, Param | Opaque) else ""
         return Place(Root(Region.PARAMETER, f"tensor of {name}+{form.constant}"), None)
@@ -850,11 +856,6 @@ def _beside_grid(accesses: Sequence[Access], early: Sequence[Access]) -> Iterato
         if not is_plain or each.place.root in others or each.place.root.region is Region.UNKNOWN:
             yield Obstacle("the grid before may run beside this access", each.line)
             return
-
-
-def _is_parameter(value: Value) -> bool:
-    """True of the address of a parameter of the kernel. Source: ``Registers.operand``."""
-    return isinstance(value, Opaque) and value.name.startswith("parameter ")
 
 
 def _space_name(space: AddressSpace | None) -> str:

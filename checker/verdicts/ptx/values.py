@@ -23,12 +23,19 @@ _CTA_WIDE = (
     "%cluster_ctarank %cluster_nctarank %gridid %dynamic_smem_size %total_smem_size"
 ).split()
 _WARP = 32
+_PARAMETER = "parameter "
+"""The beginning of the name of the value that is a parameter's address."""
 _HALVES = ("%envreg1", "%envreg2")
 _OF_GRID = "cooperative grid"
 """The registers with the address of a cooperative grid's memory, and that as a parameter.
 
 Source: CUDA 13, cooperative_groups/details/driver_abi.h; PTX ISA, %envreg<32>.
 """
+
+
+def is_parameter(value: Value) -> bool:
+    """True of the address of a parameter of the kernel."""
+    return isinstance(value, Opaque) and value.name.startswith(_PARAMETER)
 
 
 class Registers(RegisterValues):
@@ -140,8 +147,9 @@ class Registers(RegisterValues):
         if not targets:
             return
         if statement.opcode.of_parameters and statement.opcode.head == "ld":
-            if self._is_of_kernel(statement):
-                yield from self._parameters(statement)
+            place = self._parameter_at(each)
+            if place is not None:
+                yield from self._parameters(statement, *place)
             else:
                 yield from ((register, self.result(each, register)) for register in targets)
             return
@@ -210,17 +218,25 @@ class Registers(RegisterValues):
         for register in targets:
             yield register, self.result(each, register)
 
-    def _is_of_kernel(self, statement: Statement) -> bool:
-        """True of a parameter that all threads have alike: not of one that a call returns."""
-        return any(name in self.places.parameters for name in names_in(statement.operands[1]))
+    def _parameter_at(self, each: PtxInstruction) -> tuple[str, int] | None:
+        """The parameter that an instruction loads and the offset in it; None of another place.
 
-    def _parameters(self, statement: Statement) -> Iterator[tuple[str, Value]]:
-        address = statement.operands[1].strip("[] ").replace(" ", "")
-        name, _, rest = address.partition("+")
-        offset = number(rest) if rest else 0
+        All threads have it alike, which is not so of one that a call returns.
+        """
+        address = self.address(each, each.statement.operands[1].strip("[] "))
+        form = self.expressions.linear(address)
+        begins = [part for part, times in form.terms if times == 1 and is_parameter(part)]
+        if len(begins) != len(form.terms) or len(begins) != 1:
+            return None
+        assert isinstance(begins[0], Opaque)
+        return begins[0].name.removeprefix(_PARAMETER), form.constant
+
+    def _parameters(
+        self, statement: Statement, name: str, offset: int
+    ) -> Iterator[tuple[str, Value]]:
         width = statement.opcode.width
         for place, register in enumerate(statement.defines):
-            at = (offset or 0) + place * width // 8
+            at = offset + place * width // 8
             value = self.table.param(f"{name}+{at}" if at else name, width)
             signed = statement.opcode.type.startswith("s")
             yield register, self.expressions.resized(value, self._bits(register), signed=signed)
@@ -236,10 +252,9 @@ class Registers(RegisterValues):
         if (constant := number(text)) is not None:
             return self.expressions.constant(constant, bits or 64)
         if [*names_in(text)] == [text]:
-            is_parameter = text in self.places.parameters
             # A register that no path writes before, or what only calls have.
             return self.table.opaque(
-                f"{'parameter' if is_parameter else 'unwritten'} {text}",
+                f"{_PARAMETER if text in self.places.parameters else 'unwritten '}{text}",
                 bits or self._bits(text),
                 varies=True,
             )
