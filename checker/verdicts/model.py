@@ -242,7 +242,8 @@ class MbarrierStep:
     phase of a wait is complete, or the state that an arrival returns. ``copies``: the arrival is
     made by the thread's copies when they are done (``cp.async.mbarrier.arrive``). ``retries``: a
     wait that is done again, within the instruction, until it succeeds. ``drops``: the arrival is
-    the last one that is counted.
+    the last one that is counted. ``expected``: of a named barrier of the CTA, at which some only
+    arrive, the threads that it counts; an mbarrier's are those of its initialisation.
     """
 
     instruction: int
@@ -260,6 +261,7 @@ class MbarrierStep:
     copies: bool = False
     retries: bool = False
     drops: bool = False
+    expected: Value | None = None
 
 
 @record()
@@ -743,9 +745,12 @@ class Kernel:
         return {each.instruction: each for each in self.barriers}
 
     @cached_property
-    def mbarrier_at(self) -> Mapping[int, MbarrierStep]:
-        """The operation on an mbarrier that an instruction is."""
-        return {each.instruction: each for each in self.mbarriers}
+    def mbarrier_at(self) -> Mapping[int, tuple[MbarrierStep, ...]]:
+        """The operations on an mbarrier that an instruction is: a barrier arrives, then waits."""
+        by: dict[int, list[MbarrierStep]] = {}
+        for each in self.mbarriers:
+            by.setdefault(each.instruction, []).append(each)
+        return {number: tuple(own) for number, own in by.items()}
 
     @cached_property
     def group_at(self) -> Mapping[int, Group]:

@@ -108,6 +108,10 @@ def _count_of(kernel: Kernel, ring: Ring) -> Value | None:
     set."""
     counts = set[Value]()
     covered = set[int]()
+    for each in (*_steps(kernel, ring, Step.ARRIVE), *_steps(kernel, ring, Step.WAIT)):
+        if each.expected is not None:
+            counts.add(each.expected)
+            covered |= {*ring.offsets}
     for init in kernel.mbarriers:
         if init.step is not Step.INIT or init.place.root != ring.root or init.count is None:
             continue
@@ -167,7 +171,7 @@ def _threads_of(kernel: Kernel, arrival: MbarrierStep, threads: int) -> int:
     e = Expressions(kernel.table)
     conditions = arrivers(arrival)
     if _has_rows(kernel):
-        return 1 if _is_of_first(e, conditions) else threads
+        return 1 if _is_of_first(e, conditions) and arrival.expected is None else threads
     elected = [each for each in conditions if _is_election(each)]
     index = kernel.table.thread("%tid.x", 32)
     asked = [
@@ -181,11 +185,13 @@ def _threads_of(kernel: Kernel, arrival: MbarrierStep, threads: int) -> int:
         values = ((number_of(e.substituted(each.value, own)), each) for each in asked)
         return all(value is None or bool(value) == each.polarity for value, each in values)
 
-    if elected:
-        return sum(
+    if elected or arrival.expected is not None:
+        warps = sum(
             any(arrives(lane) for lane in range(first, min(first + _LANES, threads)))
             for first in range(0, threads, _LANES)
         )
+        # A barrier counts whole warps. Source: PTX ISA, bar.
+        return warps if arrival.expected is None else warps * _LANES
     return sum(map(arrives, range(threads)))
 
 
@@ -239,28 +245,35 @@ def _is_paced(
         if kernel.all_paths_pass(own, own, lambda number: number in barriers):
             return True
     for waited, mark in _waits_in(kernel, solver, loop):
-        is_above = _is_above(kernel, mark, own)
+        is_above = _is_above(kernel, waited, mark, own)
         if waited.ring == ring:
-            passes = kernel.all_paths_pass(own, own, lambda number, mark=mark: number == mark)
+            passes = waited.wait.instruction == own or kernel.all_paths_pass(
+                own, own, lambda number, mark=mark: number == mark
+            )
             if is_above or (waited.before == 0 and passes):
                 return True
-        elif is_above and waited.ring.size == ring.size:
-            if _is_paced_by(kernel, solver, ring, waited, assumed):
+        elif waited.ring.size == ring.size:
+            if _is_paced_by(kernel, solver, ring, waited, not is_above, assumed):
                 return True
     return False
 
 
 def _is_paced_by(
-    kernel: Kernel, solver: Solver, ring: Ring, waited: Waited, assumed: frozenset[Ring]
+    kernel: Kernel,
+    solver: Solver,
+    ring: Ring,
+    waited: Waited,
+    ago: int,
+    assumed: frozenset[Ring],
 ) -> bool:
-    """True where all arrivals in the awaited phase have waited for this ring's phase before."""
-    for arrival in arrivals_at(kernel, waited.ring):
-        if arrival.place.rank is not None or not any(
-            other.ring == ring and other.before + waited.before <= ring.size
-            for other in _waits_above(kernel, solver, arrival)
-        ):
-            return False
-    return not doubt_of_arrivals(kernel, solver, waited.ring, assumed)
+    """True where some that arrive in the awaited phase have waited for this ring's phase before:
+    of so many iterations ``ago``."""
+    return any(
+        other.ring == ring and other.before + waited.before + ago + earlier <= ring.size
+        for arrival in arrivals_at(kernel, waited.ring)
+        if arrival.place.rank is None and _most_of(kernel, arrival, solver.most_threads)
+        for other, earlier in _waits_known(kernel, solver, arrival)
+    ) and not doubt_of_arrivals(kernel, solver, waited.ring, assumed)
 
 
 def _waits_for_itself(kernel: Kernel, solver: Solver, ring: Ring, arrival: MbarrierStep) -> bool:
@@ -282,14 +295,23 @@ def _waits_for_itself(kernel: Kernel, solver: Solver, ring: Ring, arrival: Mbarr
 
 def _waits_above(kernel: Kernel, solver: Solver, arrival: MbarrierStep) -> Iterator[Waited]:
     """The waits of every iteration that a thread passes before an arrival in it."""
+    return (waited for waited, ago in _waits_known(kernel, solver, arrival) if not ago)
+
+
+def _waits_known(
+    kernel: Kernel, solver: Solver, arrival: MbarrierStep
+) -> Iterator[tuple[Waited, int]]:
+    """The waits that a thread has passed when it arrives, of its iteration or of the one before:
+    0 or 1 ago."""
     loop = loop_of(kernel, arrival.instruction)
     if loop is not None:
         for waited, mark in _waits_in(kernel, solver, loop):
-            if _is_above(kernel, mark, arrival.instruction):
-                yield waited
+            yield waited, int(not _is_above(kernel, waited, mark, arrival.instruction))
 
 
-def _is_above(kernel: Kernel, mark: int, instruction: int) -> bool:
+def _is_above(kernel: Kernel, waited: Waited, mark: int, instruction: int) -> bool:
+    if waited.wait.instruction == instruction:
+        return False  # It arrives, then waits.
     return mark == instruction or kernel.dominates(mark, instruction)
 
 

@@ -509,8 +509,8 @@ def fence_between(
     ``conditions``: of the thread, under which guarded fences are executed.
     """
     known = {(each.value, each.polarity) for each in conditions}
-    step = kernel.mbarrier_at.get(start)
-    initialises = step is not None and step.step is Step.INIT
+    steps = kernel.mbarrier_at.get(start, ())
+    initialises = any(each.step is Step.INIT for each in steps)
     for scope in SCOPES:
         is_fence = _is_fence(kernel, scope, known, acquires, of_mbarrier=initialises)
         if kernel.all_paths_pass(start, end, is_fence):

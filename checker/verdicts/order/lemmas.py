@@ -44,7 +44,8 @@ class Signal:
     """An instruction that signals or sees: of a flag, an mbarrier (``is_phase``) or a cluster
     barrier.
 
-    ``is_barrier``: one of the CTA; ``is_next``: none, the thread itself goes on. ``update``: of an
+    ``is_named``: the phase is one of a named barrier; ``is_barrier``: one of the CTA that all come
+    to; ``is_next``: none, the thread itself goes on. ``update``: of an
     atomic, "add" and the like; "" for a load, a store, an arrival or a wait.
     """
 
@@ -52,6 +53,7 @@ class Signal:
     scope: Scope
     update: str = ""
     is_phase: bool = False
+    is_named: bool = False
     is_cluster: bool = False
     is_barrier: bool = False
     is_next: bool = False

@@ -203,6 +203,8 @@ def _signalled(signal: Signal) -> list[PtxInstruction]:
             ClusterBarrier(BarrierRole.ARRIVE, ordering),
             ClusterBarrier(BarrierRole.WAIT, Ordering.ACQUIRE),
         ]
+    if signal.is_named:
+        return [Bar(BarrierRole.ARRIVE, 2)]
     if signal.is_phase:
         return [MbarrierArrive("b", ordering, scope)]
     if not signal.update:
@@ -221,6 +223,8 @@ def _seen(signal: Signal) -> list[PtxInstruction]:
             ClusterBarrier(BarrierRole.ARRIVE, Ordering.RELEASE),
             ClusterBarrier(BarrierRole.WAIT, ordering),
         ]
+    if signal.is_named:
+        return [Bar(BarrierRole.SYNC, 2)]
     if signal.is_phase:
         return [MbarrierWait("b", 0, ordering, scope)]
     if not signal.update:

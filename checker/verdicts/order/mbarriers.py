@@ -76,6 +76,9 @@ def claims(
     if isinstance(waited, str):
         yield _doubtful(kernel, guard.members[0][0], waited)
         return
+    is_of_ctas = pair.relation in (Relation.CLUSTER, Relation.GRID)
+    if is_of_ctas and waited.wait.expected is not None:
+        return  # Each CTA has named barriers of its own.
     if earlier.agent is Agent.TRANSACTION:
         if earlier.writes and pair.relation is Relation.CLUSTER:
             yield _doubtful(kernel, earlier.instruction, "a copy into other CTAs")
@@ -322,7 +325,7 @@ class _Way:
     def _half(self, *, met: bool) -> Half:
         arrival, number = self.arrival, self.arrival.instruction
         return Half(
-            Signal(_ordering(arrival), arrival.scope, is_phase=True),
+            _signal(_ordering(arrival), arrival),
             release_fence(self.kernel, self.earlier, number, met),
             met,
             passes_proxy_fence(
@@ -475,7 +478,7 @@ def _lemma(
     earlier, release = released
     conditions = kernel.conditions(guard.end)
     acquire = Half(
-        Signal(ordering, wait.scope, is_phase=True),
+        _signal(ordering, wait),
         fence_between(kernel, wait.instruction, guard.end, conditions, acquires=True),
         guard.is_met,
         passes_proxy_fence(
@@ -487,6 +490,10 @@ def _lemma(
         ),
     )
     return Lemma(pair.relation, Payload.of(earlier), release, acquire, Payload.of(later))
+
+
+def _signal(ordering: Ordering, step: MbarrierStep) -> Signal:
+    return Signal(ordering, step.scope, is_phase=True, is_named=step.expected is not None)
 
 
 def _ordering(arrival: MbarrierStep) -> Ordering:

@@ -285,7 +285,10 @@ def _by_state(kernel: Kernel, wait: MbarrierStep, ring: Ring, loop: Loop | None)
     arrival = None
     if isinstance(state, Result):
         arrival = step_at(kernel, state.instruction, Step.ARRIVE)
-    if arrival is None or not kernel.dominates(arrival.instruction, wait.instruction):
+    if arrival is None or not (
+        arrival.instruction == wait.instruction  # It arrives, then waits.
+        or kernel.dominates(arrival.instruction, wait.instruction)
+    ):
         return "a wait for a state that is not that of one arrival"
     around = kernel.loops_of(arrival.instruction)
     if (
@@ -363,5 +366,5 @@ def is_of_every_iteration(kernel: Kernel, loop: Loop, members: Members) -> bool:
 
 def step_at(kernel: Kernel, instruction: int, step: Step) -> MbarrierStep | None:
     """The operation of a kind on an mbarrier that an instruction is."""
-    own = kernel.mbarrier_at.get(instruction)
-    return own if own is not None and own.step is step else None
+    own = kernel.mbarrier_at.get(instruction, ())
+    return next((each for each in own if each.step is step), None)

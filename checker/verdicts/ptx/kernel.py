@@ -68,6 +68,7 @@ _COMMUTATIVE = frozenset("add mul and or xor min max umin umax smin smax".split(
 constant, but of f64 the NaN of an operand. Source: PTX ISA, 9.7.3."""
 _ELSEWHERE = frozenset("tex tld4 suld sust sured".split())
 _SPECIAL = re.compile(r"%(?:tid|ntid|ctaid|nctaid|clusterid|cluster_ctaid)\.[xyz]|%cluster_ctarank")
+_NAMED = Root(Region.SHARED, "named barriers")
 _DYNAMIC = "dynamic shared memory"
 _GRID_WAIT, _GRID_LAUNCH = "griddepcontrol wait", "griddepcontrol launch_dependents"
 _MAP_BYTES = 128
@@ -696,6 +697,8 @@ class _Filler:
 
     def _mbarriers(self, each: PtxInstruction) -> Iterator[MbarrierStep]:
         statement = each.statement
+        if statement.operation in _BARRIERS:
+            yield from self._named_barriers(each)
         step = _STEPS.get(statement.operation)
         if step is None:
             return
@@ -726,6 +729,37 @@ class _Filler:
             retries=statement.loops,
             drops="arrive_drop" in statement.operation_words,
         )
+
+    def _named_barriers(self, each: PtxInstruction) -> Iterator[MbarrierStep]:
+        """A barrier of a CTA at which some threads only arrive, as an mbarrier: who waits arrives
+        first, and waits for the phase of that."""
+        if not self._has_arrivals:
+            return
+        for barrier in self._barriers(each):
+            if barrier.count is None:
+                continue
+            name = barrier.name or self.expressions.constant(0, 32)
+            offset = self.expressions.linear(
+                self.expressions.apply("mul", (name, self.expressions.constant(8, 32)), 32)
+            )
+            state = self.registers.table.result(each.number, "", 32)
+            arrival = MbarrierStep(
+                instruction=each.number,
+                step=Step.ARRIVE,
+                place=Place(_NAMED, offset),
+                conditions=barrier.conditions,
+                releases=barrier.releases,
+                result=state,
+                expected=barrier.count,
+            )
+            yield arrival
+            if barrier.waits:
+                wait = replace(arrival, step=Step.WAIT, releases=False, result=None)
+                yield replace(wait, acquires=barrier.acquires, phase=state, retries=True)
+
+    @cached_property
+    def _has_arrivals(self) -> bool:
+        return not {"bar arrive", "barrier arrive"}.isdisjoint(self.function.operations)
 
     def _groups(self, each: PtxInstruction) -> Iterator[Group]:
         statement = each.statement

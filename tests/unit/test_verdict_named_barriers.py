@@ -1,0 +1,108 @@
+"""Verdicts of roles that meet at named barriers: ``bar.arrive`` of producers, ``bar.sync`` of
+consumers. Each guarantee has a twin that lacks it."""
+
+import pytest
+
+from fencewright.checker.findings.finding import VerdictKind
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Relation
+from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
+from fencewright.checker.verdicts.order.litmus import violation
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.lowering.vocabulary import Ordering, Scope
+
+_TEXT = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 n) .maxntid {threads}, 1, 1
+{{
+    .reg .pred %p<9>; .reg .b32 %r<32>;
+    .shared .align 16 .b8 s[4096];
+    ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; mov.u32 %r3, s; mov.u32 %r9, 0;
+    and.b32 %r4, %r2, 31; shl.b32 %r4, %r4, 2; add.u32 %r5, %r3, %r4;
+    xor.b32 %r6, %r4, 4; add.u32 %r7, %r3, %r6;
+    setp.lt.u32 %p1, %r2, 32; @%p1 bra READER;
+    setp.ge.u32 %p4, %r2, 64; @%p4 bra OUT;
+    {writer} bra OUT;
+READER:
+    {reader}
+OUT: ret;
+}}
+"""
+FREE, RACE, NOT_JUDGED = VerdictKind.RACE_FREE, VerdictKind.RACE, VerdictKind.NOT_JUDGED
+
+
+def kind_of(writer: str, reader: str, threads: int = 64) -> VerdictKind:
+    """The verdict of a warp that writes shared memory, and of one that reads it."""
+    text = _TEXT.format(writer=writer, reader=reader, threads=threads)
+    file = read_ptx(text, "k.ptx")
+    return judge(kernel_of(file, file.functions["k"])).kind
+
+
+STORE, LOAD = "st.shared.u32 [%r5], %r9;", "ld.shared.u32 %r8, [%r7];"
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "kind"),
+    [
+        (f"{STORE} bar.arrive 1, 64;", f"bar.sync 1, 64; {LOAD}", FREE),
+        (f"bar.sync 1, 64; {STORE}", f"{LOAD} bar.arrive 1, 64;", FREE),
+        (f"bar.arrive 1, 64; {STORE}", f"bar.sync 1, 64; {LOAD}", NOT_JUDGED),  # Too early.
+        (f"{STORE} bar.arrive 1, 64;", f"{LOAD} bar.sync 1, 64;", RACE),
+        (f"{STORE} bar.sync 1, 64;", f"bar.arrive 1, 64; {LOAD}", NOT_JUDGED),  # Nobody waits.
+        (f"{STORE} bar.arrive 2, 64;", f"bar.sync 1, 64; {LOAD}", NOT_JUDGED),  # Another barrier.
+        (f"{STORE} bar.arrive 1, 32;", f"bar.sync 1, 32; {LOAD}", NOT_JUDGED),  # Half suffices.
+    ],
+)
+def test_who_waits_comes_after_those_that_arrive(writer: str, reader: str, kind: VerdictKind):
+    assert kind_of(writer, reader) is kind
+
+
+def test_all_that_arrive_have_to_be_counted():
+    both = f"{STORE} bar.arrive 1, 64;"
+    twice = f"bar.arrive 1, 64; {both}"
+    assert kind_of(twice, f"bar.sync 1, 64; {LOAD}") is not FREE
+    elsewhere = f"bar.sync 1, 64; {LOAD} OTHER: bar.arrive 1, 64;"
+    assert kind_of(both, elsewhere) is not FREE
+
+
+WRITER = f"""
+W:  bar.sync 2, 64; {STORE} bar.arrive 1, 64;
+    add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %r1; @%p2 bra W;
+"""
+READER = f"""
+R:  bar.arrive 2, 64; bar.sync 1, 64; {LOAD}
+    add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, %r1; @%p3 bra R;
+"""
+
+
+def test_a_full_and_an_empty_barrier_hand_one_buffer_to_and_fro():
+    assert kind_of(WRITER, READER) is FREE
+    assert kind_of(WRITER, READER, threads=128) is FREE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("bar.sync 2, 64;", "", RACE),  # The writer overtakes the reader.
+        ("bar.sync 2, 64;", "bar.arrive 2, 64;", RACE),
+        (f"{STORE} bar.arrive 1, 64;", f"bar.arrive 1, 64; {STORE}", RACE),
+        ("bar.sync 1, 64;", "bar.arrive 1, 64;", RACE),  # The reader does not wait.
+        (f"bar.sync 1, 64; {LOAD}", f"{LOAD} bar.sync 1, 64;", NOT_JUDGED),
+        ("bar.arrive 2, 64; bar.sync 1, 64;", "bar.sync 1, 64; bar.arrive 2, 64;", NOT_JUDGED),
+    ],
+)
+def test_each_step_of_the_ring_is_needed(old: str, new: str, kind: VerdictKind):
+    assert old in WRITER or old in READER
+    assert kind_of(WRITER.replace(old, new), READER.replace(old, new)) is kind
+
+
+@pytest.mark.parametrize("met", [False, True])
+@pytest.mark.parametrize("writes", [False, True])
+def test_the_model_orders_an_arrival_before_a_wait_of_its_cta(writes: bool, met: bool):
+    phase = Signal(Ordering.RELEASE, Scope.WORKGROUP, is_phase=True, is_named=True)
+    halves = Half(phase, barrier=met), Half(phase)
+    for relation, is_ordered in ((Relation.CTA, True), (Relation.CLUSTER, False)):
+        lemma = Lemma(relation, Payload(writes), *halves, Payload(not writes))
+        assert (violation(lemma) is None) is is_ordered
