@@ -106,3 +106,18 @@ def test_the_model_orders_an_arrival_before_a_wait_of_its_cta(writes: bool, met:
     for relation, is_ordered in ((Relation.CTA, True), (Relation.CLUSTER, False)):
         lemma = Lemma(relation, Payload(writes), *halves, Payload(not writes))
         assert (violation(lemma) is None) is is_ordered
+
+
+FREED = f"""
+    bar.arrive 2, 64;
+R:  bar.sync 1, 64; {LOAD} bar.arrive 2, 64;
+    add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, %r1; @%p3 bra R;
+"""
+
+
+def test_a_buffer_that_is_free_before_the_loop_is_given_back_in_it():
+    assert kind_of(WRITER, FREED) is FREE
+    early = FREED.replace(f"{LOAD} bar.arrive 2, 64;", f"bar.arrive 2, 64; {LOAD}")
+    twice = FREED.replace("R:", "bar.arrive 2, 64;\nR:")
+    assert kind_of(WRITER, early) is RACE
+    assert kind_of(WRITER, twice) is NOT_JUDGED

@@ -285,3 +285,84 @@ def test_a_wait_that_a_loop_begins_with_is_one_of_each_iteration() -> None:
     found = verdict(mailbox())
     assert found.kind is FREE, found.obstacles
     assert verdict(mailbox(acknowledged=False)).kind is RACE
+
+
+AHEAD = """
+@%p1 bra FILLED;
+{filled}
+FILLED:
+bar.sync 0;
+mov.u32 %r6, 0;
+AGAIN:
+and.b32 %r8, %r6, {last}; shr.u32 %r9, %r6, {log}; and.b32 %r9, %r9, 1;
+shl.b32 %r10, %r8, 3; add.u32 %r11, %r4, %r10;
+shl.b32 %r13, %r8, 7; add.u32 %r13, %r3, %r13;
+shl.b32 %r14, %r2, 2; add.u32 %r15, %r13, %r14;
+FULL:
+mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r11], %r9;
+@!%p3 bra FULL;
+ld.shared.u32 %r16, [%r15];
+bar.sync 0;
+add.u32 %r17, %r6, {size};
+setp.ge.u32 %p4, %r17, %r1;
+or.pred %p5, %p1, %p4;
+@%p5 bra NEXT;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r11], 128;
+mul.wide.u32 %rd3, %r17, 128; add.u64 %rd3, %rd1, %rd3;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r13], [%rd3], 128, [%r11];
+NEXT:
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p6, %r6, %r1;
+@%p6 bra AGAIN;
+ret;
+}}
+"""
+FILL = """mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+{0}], 128;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3+{1}], [%rd1], 128, [%r4+{0}];
+"""
+
+
+def ahead(size: int, old: str = "", new: str = "") -> VerdictKind:
+    """The verdict of a pipeline whose buffers are filled before its loop, and again in it."""
+    slots = range(size)
+    begin = "".join(f"mbarrier.init.shared::cta.b64 [%r4+{8 * slot}], 1;\n" for slot in slots)
+    filled = "".join(FILL.format(8 * slot, 128 * slot) for slot in slots)
+    body = AHEAD.format(filled=filled, last=size - 1, log=size.bit_length() - 1, size=size)
+    assert old in body
+    text = HEAD.format(threads=32) + INITS.format(inits=begin) + body.replace(old, new, 1)
+    file = read_ptx(text, "k.ptx")
+    return judge(kernel_of(file, file.functions["k"])).kind
+
+
+COPY_IN_LOOP = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r13]"
+USED = "ld.shared.u32 %r16, [%r15];\nbar.sync 0;\n"
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_buffers_that_are_filled_before_a_loop_are_a_round_ahead(size: int) -> None:
+    assert ahead(size) is FREE
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize(
+    ("old", "new", "kinds"),
+    [
+        (USED, USED.replace("bar.sync 0;\n", ""), {RACE, UNJUDGED}),  # Others still read.
+        (USED, "bar.sync 0;\nld.shared.u32 %r16, [%r15];\n", {RACE, UNJUDGED}),
+        ("@!%p3 bra FULL;", "", {RACE, UNJUDGED}),  # Nobody waits for the bytes.
+        ("and.b32 %r9, %r9, 1;", "xor.b32 %r9, %r9, 1; and.b32 %r9, %r9, 1;", {RACE, UNJUDGED}),
+        (f"{FILL.format(0, 0).splitlines()[0]}\n", "", {RACE, UNJUDGED}),  # The first expects none.
+        ("[%r11], 128;\nmul", "[%r11], 64;\nmul", {RACE, UNJUDGED}),  # Fewer bytes.
+    ],
+)
+def test_each_part_of_a_pipeline_ahead_is_needed(
+    size: int, old: str, new: str, kinds: set[VerdictKind]
+) -> None:
+    assert ahead(size, old, new) in kinds
+
+
+def test_an_arrival_more_before_a_loop_is_too_many() -> None:
+    first = FILL.format(0, 0).splitlines()[0]
+    assert ahead(1, first, f"{first}\n{first}") is not FREE
+    assert ahead(2, first, f"{first}\n{first}") is not FREE
+    assert ahead(2, FILL.format(8, 128), "") is not FREE  # One of two mbarriers is ahead.

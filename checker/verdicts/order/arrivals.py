@@ -3,11 +3,13 @@
 An mbarrier that counts as many arrivals as threads may make in a phase, one each, completes the
 n-th phase when all of them have arrived for the n-th time. That a thread arrives once in a phase
 follows from what it waits for between two arrivals: that phase, a barrier of all, or a phase of
-another mbarrier at which who arrives has waited for it. Source: PTX ISA, mbarrier, "Phase of the
+another mbarrier at which who arrives has waited for it. A thread that has arrived once before a
+loop at each mbarrier of a ring is a round ahead in it. Source: PTX ISA, mbarrier, "Phase of the
 mbarrier object"; "Arrive-on operation on mbarrier object".
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.interpretation import RANK
@@ -23,6 +25,7 @@ from fencewright.checker.verdicts.model import (
     Solver,
     Step,
 )
+from fencewright.checker.verdicts.order.guards import implied
 from fencewright.checker.verdicts.order.rings import (
     Ring,
     Waited,
@@ -64,6 +67,67 @@ def loop_of(kernel: Kernel, instruction: int) -> Loop | None:
     return around[0] if around else None
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The phases that an instruction has a part in: of the mbarrier that iterations of ``loop``
+    use, so many of them ``ahead``; without a loop the first phase of the ``slot`` of a ring."""
+
+    loop: Loop | None
+    ahead: int = 0
+    slot: int = 0
+
+
+def turn_of(kernel: Kernel, ring: Ring, arrival: MbarrierStep) -> Turn | None:
+    """The phases that an arrival at a mbarrier of a ring has a part in; None: not known."""
+    around = kernel.loops_of(arrival.instruction)
+    own = ring_of(kernel, arrival.place, around)
+    if len(around) > 1 or own is None:
+        return None
+    if around:
+        before = _begun_by(kernel, ring)
+        is_ahead = any(each == arrival for each in before.values())
+        return Turn(around[0], ring.size * is_ahead) if own == ring else None
+    if own == ring or (own.meets(ring) and arrival in _begun_by(kernel, ring)):
+        return Turn(None, 0, ring.offsets.index(own.offsets[0]))
+    return None
+
+
+def _begun_by(kernel: Kernel, ring: Ring) -> Mapping[MbarrierStep, MbarrierStep]:
+    """The arrivals before a loop, each with that of the loop whose threads have made it: at each
+    mbarrier of a ring once."""
+    return kernel.remembered(("begun", ring), lambda: _found_begun_by(kernel, ring))
+
+
+def _found_begun_by(kernel: Kernel, ring: Ring) -> Mapping[MbarrierStep, MbarrierStep]:
+    every = arrivals_at(kernel, ring)
+    once = [each for each in every if not kernel.loops_of(each.instruction)]
+    found: dict[MbarrierStep, MbarrierStep] = {}
+    for arrival in every:
+        around = kernel.loops_of(arrival.instruction)
+        if len(around) != 1 or ring_of(kernel, arrival.place, around) != ring:
+            continue
+        own = [each for each in once if each not in found and _begins(kernel, each, arrival)]
+        slots = [each.place.offset.constant for each in own if each.place.offset is not None]
+        if sorted(slots) == sorted(ring.offsets):
+            found |= dict.fromkeys(own, arrival)
+    return found
+
+
+def _begins(kernel: Kernel, once: MbarrierStep, arrival: MbarrierStep) -> bool:
+    """True of an arrival that the threads of another one, in a loop, have made before that."""
+    most = kernel.most_threads
+    return (
+        once.place.rank is None
+        and arrival.place.rank is None
+        and implied(once.conditions, arrival.conditions)
+        and _most_of(kernel, once, most) == _most_of(kernel, arrival, most)
+        and not kernel.may_reach(arrival.instruction, once.instruction)
+        and kernel.all_paths_pass(
+            None, arrival.instruction, once.instruction.__eq__, arrival.conditions
+        )
+    )
+
+
 def doubt_of_arrivals(
     kernel: Kernel, solver: Solver, ring: Ring, assumed: frozenset[Ring] = frozenset()
 ) -> str:
@@ -74,10 +138,9 @@ def doubt_of_arrivals(
     """
     arrivals = arrivals_at(kernel, ring)
     for each in arrivals:
-        around = kernel.loops_of(each.instruction)
-        if len(around) > 1:
+        if len(kernel.loops_of(each.instruction)) > 1:
             return "an arrival in loops of loops"
-        if ring_of(kernel, each.place, around) != ring:
+        if turn_of(kernel, ring, each) is None:
             return "arrivals at mbarriers that are not of one ring"
         if each.copies:
             return "arrivals that copies make"
@@ -85,6 +148,8 @@ def doubt_of_arrivals(
             return "an arrival that takes part no more"
         if each.place.rank is not None and not _is_of_one_cta(kernel, solver, each):
             return "arrivals of several CTAs of the cluster"
+    before = _begun_by(kernel, ring)
+    arrivals = [each for each in arrivals if each not in before]
     count = _count_of(kernel, ring)
     if count is None:
         return "the count of an mbarrier is not known"
@@ -240,8 +305,8 @@ def _is_paced(
     if arrival.place.rank is not None:
         return False  # What it waits for is its own CTA's.
     barriers = full_barriers(kernel, Scope.WORKGROUP)
-    own = arrival.instruction
-    if is_of_every_iteration(kernel, loop, ((own, None),)):
+    own, left = arrival.instruction, ring.size - _ahead(kernel, ring, arrival)
+    if left and is_of_every_iteration(kernel, loop, ((own, None),)):
         if kernel.all_paths_pass(own, own, lambda number: number in barriers):
             return True
     for waited, mark in _waits_in(kernel, solver, loop):
@@ -250,44 +315,52 @@ def _is_paced(
             passes = waited.wait.instruction == own or kernel.all_paths_pass(
                 own, own, lambda number, mark=mark: number == mark
             )
-            if is_above or (waited.before == 0 and passes):
+            if (is_above and waited.before <= left) or (waited.before == 0 and passes and left):
                 return True
         elif waited.ring.size == ring.size:
-            if _is_paced_by(kernel, solver, ring, waited, not is_above, assumed):
+            ago = left - waited.before - (not is_above)
+            if _is_paced_by(kernel, solver, ring, waited.ring, ago, assumed):
                 return True
     return False
+
+
+def _ahead(kernel: Kernel, ring: Ring, arrival: MbarrierStep) -> int:
+    turn = turn_of(kernel, ring, arrival)
+    return 0 if turn is None else turn.ahead
 
 
 def _is_paced_by(
     kernel: Kernel,
     solver: Solver,
     ring: Ring,
-    waited: Waited,
+    waited: Ring,
     ago: int,
     assumed: frozenset[Ring],
 ) -> bool:
-    """True where some that arrive in the awaited phase have waited for this ring's phase before:
-    of so many iterations ``ago``."""
+    """True where some that arrive in a phase that is waited for have waited for this ring's phase
+    before, of so many iterations ``ago`` at most."""
     return any(
-        other.ring == ring and other.before + waited.before + ago + earlier <= ring.size
-        for arrival in arrivals_at(kernel, waited.ring)
+        other.ring == ring and other.before + earlier + _ahead(kernel, waited, arrival) <= ago
+        for arrival in arrivals_at(kernel, waited)
         if arrival.place.rank is None and _most_of(kernel, arrival, solver.most_threads)
         for other, earlier in _waits_known(kernel, solver, arrival)
-    ) and not doubt_of_arrivals(kernel, solver, waited.ring, assumed)
+    ) and not doubt_of_arrivals(kernel, solver, waited, assumed)
 
 
 def _waits_for_itself(kernel: Kernel, solver: Solver, ring: Ring, arrival: MbarrierStep) -> bool:
     """True of an arrival whose thread has waited for the phase that it arrives in, or for one of
     another ring of which an arrival has."""
     for waited in _waits_above(kernel, solver, arrival):
-        if waited.before or arrival.place.rank is not None:
+        if waited.before or arrival.place.rank is not None or _ahead(kernel, ring, arrival):
             continue
         if waited.ring == ring:
             return True
         for other in arrivals_at(kernel, waited.ring):
             own = _waits_above(kernel, solver, other)
-            if other.place.rank is None and any(
-                each.ring == ring and not each.before for each in own
+            if (
+                other.place.rank is None
+                and not _ahead(kernel, waited.ring, other)
+                and any(each.ring == ring and not each.before for each in own)
             ):
                 return True
     return False

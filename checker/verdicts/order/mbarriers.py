@@ -7,7 +7,7 @@ after is ordered with the wait: what its thread did before, what threads did tha
 what it has itself waited for. Source: PTX ISA, mbarrier; "Phase of the mbarrier object".
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fencewright.checker.findings.finding import Rule
@@ -41,10 +41,12 @@ from fencewright.checker.verdicts.model import (
     Together,
 )
 from fencewright.checker.verdicts.order.arrivals import (
+    Turn,
     arrivals_at,
     arrivers,
     doubt_of_arrivals,
     loop_of,
+    turn_of,
 )
 from fencewright.checker.verdicts.order.claims import Claim
 from fencewright.checker.verdicts.order.flags import release_fence
@@ -63,6 +65,7 @@ from fencewright.lowering.vocabulary import Ordering, Scope
 
 _RULE = "mbarrier"
 _LANES = 32
+_OF_RING = "a copy at some mbarrier of a ring"
 _NEVER, _ALWAYS = AnyOf(()), AllOf(())
 
 
@@ -87,10 +90,11 @@ def claims(
         if ring is None:
             yield _doubtful(kernel, earlier.instruction, "the mbarrier of a copy is not known")
             return
-        if ring != waited.ring and ring.meets(waited.ring):
-            yield _doubtful(kernel, earlier.instruction, "a copy at some mbarrier of a ring")
+        is_first = not kernel.loops_of(earlier.instruction)  # At one mbarrier of a ring.
+        if ring != waited.ring and ring.meets(waited.ring) and not is_first:
+            yield _doubtful(kernel, earlier.instruction, _OF_RING)
             return
-        if ring == waited.ring:
+        if ring.meets(waited.ring):
             yield _of_copy(kernel, earlier, later, pair, guard, waited)
             return
     elif earlier.agent in UNGROUPED:
@@ -98,11 +102,11 @@ def claims(
     doubt = doubt_of_arrivals(kernel, pair.solver, waited.ring)
     is_of_grid = pair.relation is Relation.GRID
     for arrival in arrivals_at(kernel, waited.ring):
-        around = kernel.loops_of(arrival.instruction)
-        if ring_of(kernel, arrival.place, around) != waited.ring or arrival.copies:
+        turn = turn_of(kernel, waited.ring, arrival)
+        if turn is None or arrival.copies:
             yield _doubtful(kernel, arrival.instruction, doubt)
             continue
-        way = _Way(kernel, earlier, later, pair, guard, waited, arrival, writer)
+        way = _Way(kernel, earlier, later, pair, guard, waited, arrival, turn, writer)
         for claim in way.claims():
             # Others may arrive that nobody knows of; of CTAs that share no mbarrier something else
             # may order the accesses.
@@ -136,20 +140,17 @@ def _ring_of_copy(kernel: Kernel, copy: Access) -> Ring | None:
 # Phases
 
 
-def _at_phase(
-    kernel: Kernel, loop: Loop | None, thread: int, waited: Waited, other: int
-) -> Constraint:
-    """An instruction in a loop, or in none, is executed by a thread in the iteration of which
-    another has waited for the phase."""
-    if loop is None and waited.loop is None:
+def _at_phase(kernel: Kernel, turn: Turn, thread: int, waited: Waited, other: int) -> Constraint:
+    """An arrival by a thread has a part in the phase that another has waited for."""
+    if turn.loop is None and waited.loop is None:
         return _NEVER if waited.before else _ALWAYS
-    (times, slot), (wanted, its) = _numbers(kernel, loop, waited)
+    (times, slot), (wanted, its) = _numbers(kernel, turn, waited)
     same = Compare("eq", times, thread, wanted, other)
     return AllOf((same, Compare("eq", slot, thread, its, other)))
 
 
 def _numbers(
-    kernel: Kernel, loop: Loop | None, waited: Waited
+    kernel: Kernel, turn: Turn, waited: Waited
 ) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
     """The number of uses of an mbarrier before an iteration, and its own number, for a loop and for
     a wait; 0 without a loop.
@@ -158,18 +159,19 @@ def _numbers(
     """
     e = Expressions(kernel.table)
     size = waited.ring.size
-    bits = next(each.iteration.bits for each in (loop, waited.loop) if each is not None)
+    bits = next(each.iteration.bits for each in (turn.loop, waited.loop) if each is not None)
 
-    def numbers(of: Loop | None) -> tuple[Value, Value]:
+    def numbers(of: Loop | None, ahead: int = 0) -> tuple[Value, Value]:
         iteration = e.constant(0, bits) if of is None else of.iteration
-        return quotient(e, iteration, size), remainder(e, iteration, size)
+        number = e.apply("add", (iteration, e.constant(ahead, bits)), bits)
+        return quotient(e, number, size), remainder(e, number, size)
 
     times, slot = numbers(waited.loop)
     if waited.is_first:
         times = e.constant(0, bits)
     if waited.before:
         times = e.apply("sub", (times, e.constant(1, bits)), bits)
-    return numbers(loop), (times, slot)
+    return numbers(turn.loop, turn.ahead + turn.slot), (times, slot)
 
 
 def _none_yet(kernel: Kernel, waited: Waited, thread: int) -> Constraint:
@@ -190,14 +192,18 @@ def _of_copy(
     kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, waited: Waited
 ) -> Claim:
     """The order by the phase that a bulk copy's bytes are counted in."""
-    doubt, expected, arrival = _counted(kernel, pair, earlier, waited.ring)
+    doubt, expected, arrival = _counted(kernel, earlier)
     doubt = doubt or doubt_of_arrivals(kernel, pair.solver, waited.ring)
     ordering = Ordering.RELAXED if arrival is None else _ordering(arrival)
     half = Half(Signal(ordering, Scope.WORKGROUP, is_phase=True), counts=expected)
     lemma = _lemma(kernel, pair, (earlier, half), waited.wait, guard, later)
     # The mbarrier of a copy is that of its issuer's CTA.
     elsewhere = Not(Together(pair.earlier, guard.thread, Scope.WORKGROUP))
-    late = AnyOf((elsewhere, _unfinished(kernel, earlier, pair.earlier, waited, guard.thread)))
+    turn = None if arrival is None else turn_of(kernel, waited.ring, arrival)
+    if turn is None:
+        turn = Turn(loop_of(kernel, earlier.instruction))
+        doubt = doubt or "" if _ring_of_copy(kernel, earlier) == waited.ring else _OF_RING
+    late = AnyOf((elsewhere, _unfinished(kernel, turn, pair.earlier, waited, guard.thread)))
     return Claim(
         _RULE,
         guard.unless(late),
@@ -209,14 +215,11 @@ def _of_copy(
     )
 
 
-def _unfinished(
-    kernel: Kernel, copy: Access, thread: int, waited: Waited, other: int
-) -> Constraint:
+def _unfinished(kernel: Kernel, turn: Turn, thread: int, waited: Waited, other: int) -> Constraint:
     """A copy is in a later phase than the one that was waited for, or at another mbarrier."""
-    loop = loop_of(kernel, copy.instruction)
-    if loop is None and waited.loop is None:
+    if turn.loop is None and waited.loop is None:
         return _none_yet(kernel, waited, other)
-    (times, slot), (wanted, its) = _numbers(kernel, loop, waited)
+    (times, slot), (wanted, its) = _numbers(kernel, turn, waited)
     return AnyOf(
         (
             _none_yet(kernel, waited, other),
@@ -226,27 +229,18 @@ def _unfinished(
     )
 
 
-def _counted(
-    kernel: Kernel, pair: ThreadPair, copy: Access, ring: Ring
-) -> tuple[str, bool, MbarrierStep | None]:
+def _counted(kernel: Kernel, copy: Access) -> tuple[str, bool, MbarrierStep | None]:
     """The doubt if a copy's bytes are expected in its phase, if they are, and the arrival that
     expects them."""
     around = kernel.loops_of(copy.instruction)
-    if len(around) > 1:
+    ring = _ring_of_copy(kernel, copy)
+    if len(around) > 1 or ring is None:
         return "a copy in loops of loops", False, None
-    expects = [
-        each
-        for each in kernel.mbarriers
-        if each.bytes is not None
-        and each.place.root == ring.root
-        and (own := ring_of(kernel, each.place, kernel.loops_of(each.instruction))) is not None
-        and own.meets(ring)
-    ]
-    own = [
-        each
-        for each in expects
-        if kernel.loops_of(each.instruction) == around and implied(each.conditions, copy.conditions)
-    ]
+    expects: list[MbarrierStep] = []
+    for each in kernel.mbarriers:
+        if each.bytes is not None and each.place.root == ring.root:
+            at = ring_of(kernel, each.place, kernel.loops_of(each.instruction))
+            expects += [each] if at is not None and at.meets(ring) else []
     copies = [
         each
         for each in kernel.accesses
@@ -255,11 +249,20 @@ def _counted(
         and (at := _ring_of_copy(kernel, each)) is not None
         and at.meets(ring)
     ]
+    own = [
+        each
+        for each in expects
+        if kernel.loops_of(each.instruction) == around and implied(each.conditions, copy.conditions)
+    ]
     arrival = next((each for each in own if each in arrivals_at(kernel, ring)), None)
-    given = [number_of(each.bytes) for each in own if each.bytes is not None]
-    expected = sum(number for number in given if number is not None)
     # Of tensor copies the text does not say the bytes: those that are expected are assumed.
     of_boxes = any(each.least is not None for each in copies)
+    # What is copied before a loop, and expected there, is of phases of its own.
+    others = {kernel.loops_of(each.instruction) for each in copies} - {around}
+    if all(_is_expected(kernel, each, expects, copies) for each in others):
+        copies = [each for each in copies if kernel.loops_of(each.instruction) == around]
+    given = [number_of(each.bytes) for each in own if each.bytes is not None]
+    expected = sum(number for number in given if number is not None)
     sizes = [expected] if of_boxes else [each.size for each in copies]
     if None in given or None in sizes:
         return "the bytes of a copy are not known", bool(own), arrival
@@ -267,6 +270,23 @@ def _counted(
     if expected < needed and len(expects) > len(own):
         return "bytes are expected elsewhere", bool(own), arrival
     return "", bool(own) and expected >= needed, arrival
+
+
+def _is_expected(
+    kernel: Kernel,
+    around: tuple[Loop, ...],
+    expects: Iterable[MbarrierStep],
+    copies: Iterable[Access],
+) -> bool:
+    """True where arrivals in some loops expect all bytes of the copies there."""
+    bytes_of = [
+        None if each.bytes is None else number_of(each.bytes)
+        for each in expects
+        if kernel.loops_of(each.instruction) == around
+    ]
+    sizes = [each.size for each in copies if kernel.loops_of(each.instruction) == around]
+    given, needed = (sum(each for each in own if each is not None) for own in (bytes_of, sizes))
+    return None not in (*bytes_of, *sizes) and given >= needed
 
 
 # Arrivals
@@ -283,6 +303,7 @@ class _Way:
     guard: Guard
     waited: Waited
     arrival: MbarrierStep
+    turn: Turn
     writer: int
 
     def claims(self) -> Iterator[Claim]:
@@ -339,8 +360,7 @@ class _Way:
 
     def _in_phase(self) -> Constraint:
         """The arrival is that of the phase that was waited for."""
-        loop = loop_of(self.kernel, self.arrival.instruction)
-        return _at_phase(self.kernel, loop, self.writer, self.waited, self.guard.thread)
+        return _at_phase(self.kernel, self.turn, self.writer, self.waited, self.guard.thread)
 
     def _by_itself(self) -> Claim | None:
         """The order by the arrival of the thread that has accessed."""
