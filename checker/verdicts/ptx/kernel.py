@@ -847,8 +847,8 @@ class _Filler:
                 yield Obstacle("another grid may run beside this one", each.line)
             elif statement.operation in ("st async release", "red async release"):
                 yield Obstacle(f"nothing is known to wait for {statement.opcode.name}", each.line)
-            elif statement.operation == "brx":
-                yield Obstacle("a branch by a table", each.line)
+            elif statement.operation == "brx" and statement.guard:
+                yield Obstacle("a branch by a table under a condition", each.line)
         yield from self.registers.obstacles()
         yield from _beside_grid(accesses, early)
 

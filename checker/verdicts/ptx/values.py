@@ -104,10 +104,11 @@ class Registers(RegisterValues):
         """The conditions of the edges that leave a block."""
         own = self.function.blocks[block].instructions
         targets = self.graph.successors[block]
-        if not own or own[-1].statement.operation == "brx":
+        if not own:
             return
         guard = self.guard(own[-1])
         if guard is None:
+            self._by_table(block, own[-1])
             return
         value, polarity = guard
         yes = value if polarity else self.expressions.negated(value)
@@ -123,6 +124,20 @@ class Registers(RegisterValues):
         # The successor that the label names comes first.
         self.edge_literals[block, first] = yes
         self.edge_literals[block, second] = self.expressions.negated(yes)
+
+    def _by_table(self, block: int, jump: PtxInstruction) -> None:
+        """The conditions of the edges of a branch by a table: the indices that lead along each.
+
+        Source: PTX ISA, brx.idx: an index beyond the table is not defined.
+        """
+        table, e = self.function.blocks[block].table, self.expressions
+        for target in dict.fromkeys(table):
+            index = self.operand(jump, jump.statement.operands[0], 32)
+            holds = e.constant(0, 1)
+            for place in (place for place, each in enumerate(table) if each == target):
+                is_it = e.apply("eq", (index, e.constant(place, 32)), 1)
+                holds = e.apply("or", (is_it, holds), 1)
+            self.edge_literals[block, target] = holds
 
     def _step(self, block: int, each: PtxInstruction) -> None:
         statement, own = each.statement, self._own[block]
