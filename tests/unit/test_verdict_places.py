@@ -135,3 +135,20 @@ L:  st.shared.v4.u32 [%r7], {{%r1, %r1, %r1, %r1}};
 )
 def test_a_warpgroup_waits_for_its_product(threads: int, after: str, kind: VerdictKind):
     assert verdict_of(PRODUCTS.format(threads=threads, after=after)).kind is kind
+
+
+GROUPS = """
+    setp.ge.u32 %p1, %r1, 128; @%p1 bra OUT;
+    mov.u32 %r4, %reserved_smem_offset_1; cvt.u64.u32 %rd1, %r4; cvta.shared.u64 %rd2, %rd1;
+    shl.b32 %r5, %r1, 3; cvt.u64.u32 %rd3, %r5; add.u64 %rd4, %rd2, %rd3;
+    st.u64 [%rd4+16], %rd3; st.shared.u32 [open], %r2; bar.sync 0;
+    xor.b32 %r6, %r5, 512; cvt.u64.u32 %rd5, %r6; add.u64 %rd6, %rd2, %rd5; ld.u64 %rd7, [%rd6+16];
+"""
+
+
+def test_memory_that_the_system_reserves_is_an_object_of_its_own():
+    assert verdict_of(GROUPS.replace("st.shared.u32 [open], %r2;", "")).kind is FREE
+    assert verdict_of(GROUPS.replace("bar.sync 0;", "")).kind is RACE
+    beside = "ld.shared.u32 %r7, [open];"
+    alone = GROUPS.replace("st.shared.u32 [open], %r2;", beside)
+    assert verdict_of(alone).kind is FREE

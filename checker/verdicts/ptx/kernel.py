@@ -41,7 +41,7 @@ from fencewright.checker.verdicts.model import (
 from fencewright.checker.verdicts.ptx.calls import text_of, unknown_callee, with_calls
 from fencewright.checker.verdicts.ptx.polls import with_polls_apart
 from fencewright.checker.verdicts.ptx.rounding import rounded
-from fencewright.checker.verdicts.ptx.values import Registers, is_parameter
+from fencewright.checker.verdicts.ptx.values import RESERVED, Registers, is_parameter
 from fencewright.lowering.code import effects
 from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.code.value import Apply, Opaque, Param, Result, Value, parts_first
@@ -543,7 +543,11 @@ class _Filler:
         """The place of an address that one variable's is rounded to; of any other nothing is
         known."""
         variables = self.places.variables
-        found = rounded(self.expressions, address, lambda name: variables[name].alignment)
+        found = rounded(
+            self.expressions,
+            address,
+            lambda name: variables[name].alignment if name in variables else 1,
+        )
         begin = None if found is None else self._begin(found[0])
         if found is None or begin is None or begin.root.region is not Region.SHARED:
             return Place(Root(Region.UNKNOWN, _space_name(space)), None, rank)
@@ -621,6 +625,8 @@ class _Filler:
     def _root(self, pointer: Param) -> Root | None:
         if is_variable(pointer):
             name = pointer.name[1:]
+            if name == RESERVED:
+                return Root(Region.SHARED, "reserved shared memory")
             variable = self.places.variables[name]
             if variable.space == "shared":
                 if variable.size is None:

@@ -25,6 +25,9 @@ _CTA_WIDE = (
 _WARP = 32
 _PARAMETER = "parameter "
 """The beginning of the name of the value that is a parameter's address."""
+RESERVED = "%reserved_smem_offset_1"
+"""The address of the shared memory that the system keeps for cooperative groups. Source: CUDA 13,
+cooperative_groups/details/memory.h; PTX ISA, %reserved_smem_offset_<2>."""
 _HALVES = ("%envreg1", "%envreg2")
 _OF_GRID = "cooperative grid"
 """The registers with the address of a cooperative grid's memory, and that as a parameter.
@@ -277,6 +280,8 @@ class Registers(RegisterValues):
 
     def _special(self, name: str, bits: int) -> Value:
         e = self.expressions
+        if name == RESERVED:
+            return self.table.param(variable_named(name), 64)
         if name == "WARP_SZ":
             return e.constant(_WARP, 32)
         if name == "%laneid" and self.has_one_dimension:
