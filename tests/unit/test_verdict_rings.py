@@ -366,3 +366,47 @@ def test_an_arrival_more_before_a_loop_is_too_many() -> None:
     assert ahead(1, first, f"{first}\n{first}") is not FREE
     assert ahead(2, first, f"{first}\n{first}") is not FREE
     assert ahead(2, FILL.format(8, 128), "") is not FREE  # One of two mbarriers is ahead.
+
+
+OF_ONE = """
+setp.lt.u32 %p2, %r2, 32;
+mov.u32 %r6, 0;
+@%p2 bra READ;
+setp.ne.u32 %p3, %r2, 32;
+@%p3 bra DONE;
+WRITE:
+and.b32 %r9, %r6, 1;
+FREE:
+mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r5], %r9;
+@!%p4 bra FREE;
+st.shared.u32 [%r3], %r6;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+add.u32 %r6, %r6, 1; setp.lt.u32 %p5, %r6, %r1;
+@%p5 bra WRITE;
+bra DONE;
+READ:
+and.b32 %r9, %r6, 1;
+mbarrier.arrive.shared::cta.b64 _, [%r5];
+{alone}
+FULL:
+mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], %r9;
+@!%p4 bra FULL;
+{alone_too}
+ld.shared.u32 %r10, [%r3];
+NEXT:
+add.u32 %r6, %r6, 1; setp.lt.u32 %p5, %r6, %r1;
+@%p5 bra READ;
+DONE:
+ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_who_arrives_again_has_waited_itself(waits: bool) -> None:
+    # Where one lane waits for all, the others may arrive twice before it has read.
+    skip = "@%p1 bra NEXT;"
+    body = OF_ONE.format(alone="" if waits else skip, alone_too=skip if waits else "")
+    text = HEAD.format(threads=64) + INITS.format(inits=inits(1, 32)) + body
+    file = read_ptx(text, "k.ptx")
+    assert (judge(kernel_of(file, file.functions["k"])).kind is FREE) is waits

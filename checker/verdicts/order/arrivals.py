@@ -309,17 +309,13 @@ def _is_paced(
     if left and is_of_every_iteration(kernel, loop, ((own, None),)):
         if kernel.all_paths_pass(own, own, lambda number: number in barriers):
             return True
-    for waited, mark in _waits_in(kernel, solver, loop):
-        is_above = _is_above(kernel, waited, mark, own)
+    for waited, ago in _waits_known(kernel, solver, arrival):
         if waited.ring == ring:
-            passes = waited.wait.instruction == own or kernel.all_paths_pass(
-                own, own, lambda number, mark=mark: number == mark
-            )
-            if (is_above and waited.before <= left) or (waited.before == 0 and passes and left):
+            if waited.before <= left - ago * ring.size:
                 return True
         elif waited.ring.size == ring.size:
-            ago = left - waited.before - (not is_above)
-            if _is_paced_by(kernel, solver, ring, waited.ring, ago, assumed):
+            most = left - waited.before - ago
+            if _is_paced_by(kernel, solver, ring, waited.ring, most, assumed):
                 return True
     return False
 
@@ -334,13 +330,13 @@ def _is_paced_by(
     solver: Solver,
     ring: Ring,
     waited: Ring,
-    ago: int,
+    most: int,
     assumed: frozenset[Ring],
 ) -> bool:
     """True where some that arrive in a phase that is waited for have waited for this ring's phase
-    before, of so many iterations ``ago`` at most."""
+    before, ``most`` iterations ago."""
     return any(
-        other.ring == ring and other.before + earlier + _ahead(kernel, waited, arrival) <= ago
+        other.ring == ring and other.before + earlier + _ahead(kernel, waited, arrival) <= most
         for arrival in arrivals_at(kernel, waited)
         if arrival.place.rank is None and _most_of(kernel, arrival, solver.most_threads)
         for other, earlier in _waits_known(kernel, solver, arrival)
@@ -376,16 +372,13 @@ def _waits_known(
 ) -> Iterator[tuple[Waited, int]]:
     """The waits that a thread has passed when it arrives, of its iteration or of the one before:
     0 or 1 ago."""
-    loop = loop_of(kernel, arrival.instruction)
-    if loop is not None:
-        for waited, mark in _waits_in(kernel, solver, loop):
-            yield waited, int(not _is_above(kernel, waited, mark, arrival.instruction))
-
-
-def _is_above(kernel: Kernel, waited: Waited, mark: int, instruction: int) -> bool:
-    if waited.wait.instruction == instruction:
-        return False  # It arrives, then waits.
-    return mark == instruction or kernel.dominates(mark, instruction)
+    own, loop = arrival.instruction, loop_of(kernel, arrival.instruction)
+    for waited, mark in () if loop is None else _waits_in(kernel, solver, loop):
+        is_itself = waited.wait.instruction == own  # It arrives, then waits.
+        if not is_itself and (mark == own or kernel.dominates(mark, own)):
+            yield waited, 0
+        elif is_itself or kernel.all_paths_pass(own, own, mark.__eq__, arrivers(arrival)):
+            yield waited, 1
 
 
 def _waits_in(kernel: Kernel, solver: Solver, loop: Loop) -> Iterator[tuple[Waited, int]]:

@@ -65,6 +65,9 @@ def verdicts_page() -> str:
             "Without a launch; CUB's and libcu++'s are calls of their algorithms, Triton's its"
             " tutorials.\n",
             _summary(production),
+            "## Patterns that verdicts replaced\n",
+            "Modules that are no more, with the lines that they had.\n",
+            _replaced(_rows("replaced")),
             "## Each labelled kernel\n",
             _list(
                 labelled,
@@ -155,6 +158,13 @@ def _summary(rows: Sequence[Row]) -> str:
     return markdown_table(("project", "kernels", *_VERDICTS, "seconds: median, 95 %"), cells)
 
 
+def _replaced(rows: Sequence[Row]) -> str:
+    cells = [(f"`{own['module']}`", *(own[key] for key in _REPLACED)) for own in rows]
+    total = sum(int(each["lines"]) for each in rows)
+    return markdown_table(("module", *_REPLACED), (*cells, ("all", str(total), "", "")))
+
+
+_REPLACED = ("lines", "rules", "replacement")
 EXECUTED = {"executed": "`--launch`", "shown": "by", "accesses": "executed", "cpu": "seconds"}
 """The columns of a launch, and their heads."""
 
