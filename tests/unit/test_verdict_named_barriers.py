@@ -67,6 +67,19 @@ def test_all_that_arrive_have_to_be_counted():
     assert kind_of(both, elsewhere) is not FREE
 
 
+@pytest.mark.parametrize(
+    ("barrier", "kind"),
+    [
+        ("bar.sync 2, 32;", FREE),  # Another one.
+        ("bar.sync 1, 32;", NOT_JUDGED),  # One of the two counts ends a phase too early.
+        ("bar.sync 1;", FREE),  # It waits for all, or for their end.
+        ("bar.sync %r1, 32;", NOT_JUDGED),  # It may be any.
+    ],
+)
+def test_others_at_the_barrier_are_counted(barrier: str, kind: VerdictKind):
+    assert kind_of(f"{STORE} bar.arrive 1, 64;", f"{barrier} bar.sync 1, 64; {LOAD}") is kind
+
+
 WRITER = f"""
 W:  bar.sync 2, 64; {STORE} bar.arrive 1, 64;
     add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %r1; @%p2 bra W;

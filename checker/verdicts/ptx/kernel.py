@@ -739,12 +739,11 @@ class _Filler:
     def _named_barriers(self, each: PtxInstruction) -> Iterator[MbarrierStep]:
         """A barrier of a CTA at which some threads only arrive, as an mbarrier: who waits arrives
         first, and waits for the phase of that."""
-        if not self._has_arrivals:
-            return
-        for barrier in self._barriers(each):
-            if barrier.count is None:
-                continue
+        for barrier in self._barriers(each) if self._arrived_at else ():
             name = barrier.name or self.expressions.constant(0, 32)
+            numbers = {number_of(name), *map(number_of, self._arrived_at)}
+            if None not in numbers and name not in self._arrived_at:
+                continue
             offset = self.expressions.linear(
                 self.expressions.apply("mul", (name, self.expressions.constant(8, 32)), 32)
             )
@@ -756,7 +755,7 @@ class _Filler:
                 conditions=barrier.conditions,
                 releases=barrier.releases,
                 result=state,
-                expected=barrier.count,
+                expected=barrier.count or self.registers.table.constant("%ntid.x", 32),
             )
             yield arrival
             if barrier.waits:
@@ -764,8 +763,16 @@ class _Filler:
                 yield replace(wait, acquires=barrier.acquires, phase=state, retries=True)
 
     @cached_property
-    def _has_arrivals(self) -> bool:
-        return not {"bar arrive", "barrier arrive"}.isdisjoint(self.function.operations)
+    def _arrived_at(self) -> frozenset[Value]:
+        """The names of the barriers at which some threads only arrive."""
+        zero = self.expressions.constant(0, 32)
+        return frozenset(
+            barrier.name or zero
+            for each in self.function.instructions
+            if each.statement.operation in ("bar arrive", "barrier arrive")
+            and self.registers.block_of[each.number] in self.registers.dominators
+            for barrier in self._barriers(each)
+        )
 
     def _groups(self, each: PtxInstruction) -> Iterator[Group]:
         statement = each.statement
