@@ -15,6 +15,7 @@ from fencewright.checker.verdicts.intervals import (
     candidates,
     full_barriers,
     is_steady,
+    left_behind,
     roles_of,
     shared,
     walks_of,
@@ -97,13 +98,19 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
         return NO_ORDER
     threads = (pair.earlier, pair.later)
     name = "warp barrier" if level is Scope.WAVEFRONT else "barrier"
-    answer = Answer.SATISFIABLE
+    answer, missed = Answer.SATISFIABLE, set[int]()
     for roles in dict.fromkeys((Roles(), roles_of(earlier, later))):
         full = full_barriers(kernel, level, roles, met)
         together = shared(kernel, earlier, later, full, roles, threads)
         answer = _answer(pair, together)
         if answer is Answer.UNSATISFIABLE:
-            return Order(Strength.PROVED, name, assumptions=named(kernel, full))
+            walks = walks_of(kernel, full, roles)
+            behind = left_behind(kernel, (earlier, later), walks, level, threads)
+            missed = {each for each, when in behind if _answer(pair, (when,)) is not answer}
+            if not missed:
+                return Order(Strength.PROVED, name, assumptions=named(kernel, full))
+    if missed:
+        return Order(Strength.UNKNOWN, name, DIVERGENT_BARRIER, kernel.line_of(min(missed)))
     if answer is Answer.UNKNOWN:
         return Order(Strength.UNKNOWN, name, _LIMIT, is_limit=True)
     # A barrier that only some threads reach, or that some only arrive at, may still order them.

@@ -186,6 +186,24 @@ def shared(
     return tuple(found)
 
 
+def left_behind(
+    kernel: Kernel,
+    accesses: tuple[Access, Access],
+    walks: "Walks",
+    level: Scope,
+    threads: tuple[int, int],
+) -> Iterator[tuple[int, Constraint]]:
+    """The barriers before one of two accesses to which the thread of the other may not have come,
+    with conditions of that.
+
+    A thread that has ended is not waited for, and nothing orders its accesses since.
+    """
+    for own, other, thread in zip(accesses, reversed(accesses), threads, strict=True):
+        for each, taken in walks.missed(own, level):
+            if kernel.may_reach(each, other.instruction):
+                yield each, AllOf(tuple(Holds(literal, thread) for literal in taken))
+
+
 def walks_of(kernel: Kernel, barriers: frozenset[int], roles: Roles) -> "Walks":
     """The walks between some barriers of a kernel, made once."""
     return kernel.remembered(("walks", barriers, roles), lambda: Walks(kernel, barriers, roles))
@@ -315,10 +333,53 @@ class Walks:
         found = self._parted(start, level, ends)
         barrier_at = self.kernel.barrier_at
         if counted := {each for each, _ in ends.values() if barrier_at[each].count is not None}:
-            graph = self._graphs[start]
-            never = {node: _NEVER for node in graph if not graph[node] and node not in ends}
-            found |= counted & self._parted(start, level, ends | never)
+            found |= counted & self._parted(start, level, ends | self._never(start))
         return found
+
+    def missed(self, access: Access, level: Scope) -> Iterator[tuple[int, tuple[Literal, ...]]]:
+        """The next barriers to which others come, while the thread of an access ends, each with
+        conditions on which it does."""
+        conditions = {(each.value, each.polarity) for each in access.conditions}
+        steady = frozenset(each for each in conditions if is_steady(each[0]))
+        here = self.kernel.block_of[access.instruction]
+        for start, state in self._members.get(access.instruction, ()):
+            never = self._never(start)
+            own = {
+                node: tuple(each for each in targets if self._may_take(node, each, steady))
+                for node, targets in self._graphs[start].items()
+            }
+            graph = Graph(tuple(own), own)
+            way = graph.within(graph.backward.reachable(never.keys()))
+            if (here, state) in way.successors:
+                taken = tuple(self._only_way(way, (here, state)))
+                for each in self._parted(start, level, self._ends[start] | never):
+                    if each in self.barriers:
+                        yield each, taken
+
+    def _may_take(self, node: _Node, target: _Node, conditions: Roles) -> bool:
+        literals = self.kernel.edge_literals.get((node[0], target[0]), ())
+        return not any((each.value, not each.polarity) in conditions for each in literals)
+
+    def _only_way(self, graph: Graph[_Node], node: _Node) -> Iterator[Literal]:
+        """The conditions of the edges from a node, up to one that is left by several."""
+        seen = set[_Node]()
+        while node not in seen and len(graph.successors[node]) == 1:
+            seen.add(node)
+            (target,) = graph.successors[node]
+            literals = self.kernel.edge_literals.get((node[0], target[0]), ())
+            yield from (each for each in literals if is_steady(each.value))
+            node = target
+
+    def _never(self, start: int | None) -> dict[_Node, _Ending]:
+        """The nodes in which a thread ends that has left ``start``."""
+        exits = self.kernel.exits
+        return {
+            node: _NEVER
+            for node, targets in self._graphs[start].items()
+            if not targets
+            and node not in self._ends[start]
+            and exits.intersection(self.kernel.instructions[node[0]])
+        }
 
     def _parted(self, start: int | None, level: Scope, ends: Mapping[_Node, _Ending]) -> set[int]:
         forks = [

@@ -174,7 +174,7 @@ OUT:
 @pytest.mark.parametrize(
     ("writer", "reader", "kind"),
     [
-        ("st.shared.u32 [%r5], %r2;", "bar.sync 0;", FREE),  # Ended threads count as arrived there.
+        ("st.shared.u32 [%r5], %r2;", "bar.sync 0;", NOT_JUDGED),
         ("st.shared.u32 [%r5], %r2;", "bar.sync 1, 32;", NOT_JUDGED),
         ("st.shared.u32 [%r5], %r2; bar.arrive 2, 64;", "bar.sync 1, 64;", NOT_JUDGED),
         ("bar.arrive 1, 64; st.shared.u32 [%r5], %r2;", "bar.sync 1, 64;", NOT_JUDGED),
@@ -311,6 +311,21 @@ def test_only_objects_that_are_not_accessed_later_are_read_before_the_wait(
 def test_threads_that_have_ended_are_not_waited_for():
     ended = BARRIER.format("setp.ge.u32 %p1, %r2, 256; @%p1 bra OUT; bar.sync 0;")
     assert verdict_of(f"{ended}OUT:").kind is FREE
+
+
+@pytest.mark.parametrize(
+    ("left", "end", "kind"),
+    [
+        pytest.param(1, "bra OUT", NOT_JUDGED, id="neighbours"),
+        pytest.param(1, "trap", FREE, id="neighbours-that-trap"),
+        pytest.param(2, "bra OUT", FREE, id="neither-of-the-two"),
+    ],
+)
+def test_a_barrier_does_not_order_accesses_of_threads_that_have_ended(
+    left: int, end: str, kind: VerdictKind
+):
+    odd = f"and.b32 %r9, %r2, {left}; setp.ne.u32 %p1, %r9, 0; @%p1 {end}; bar.sync 0;"
+    assert verdict_of(f"{BARRIER.format(odd)}OUT:").kind is kind
 
 
 @pytest.mark.parametrize(

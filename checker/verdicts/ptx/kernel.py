@@ -175,6 +175,12 @@ class _Filler:
             if each.place.root.region is Region.SHARED and each.place.rank is None
         ]
         early = self._early(others, accesses)
+        # After a trap no thread of the kernel goes on.
+        exits = [
+            each
+            for each in others
+            if each.statement.kind is Kind.END and each.statement.operation != "trap"
+        ]
         return Kernel(
             name=function.name,
             table=registers.table,
@@ -187,17 +193,12 @@ class _Filler:
             },
             lines={each.number: each.line for each in instructions},
             accesses=accesses,
-            ends=tuple(
-                self._end(each, access)
-                for each in others
-                if each.statement.kind is Kind.END and each.statement.operation != "trap"
-                for access in grouped
-            ),
+            ends=tuple(self._end(each, access) for each in exits for access in grouped),
             fences=tuple(fence for each in others for fence in self._fences(each)),
             barriers=tuple(barrier for each in others for barrier in self._barriers(each)),
             mbarriers=mbarriers,
             groups=tuple(group for each in others for group in self._groups(each)),
-            exits=frozenset(each.number for each in others if each.statement.kind is Kind.END),
+            exits=frozenset(each.number for each in exits),
             block_conditions=registers.conditions,
             guards={
                 each.number: own
