@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 from fencewright.checker.amd.accesses import mode_of
-from fencewright.checker.amd.barriers import Barriers
 from fencewright.checker.amd.feasible import without_infeasible_paths
 from fencewright.checker.amd.guarantees import (
     LiftedFunction,
@@ -34,16 +33,11 @@ class Checked:
     lifted: LiftedFunction
     entries: Mapping[int, State]
 
-    @cached_property
-    def barriers(self) -> Barriers:
-        """The operations between its barriers."""
-        return Barriers(self.lifted.code, self.lifted.places)
-
     def hazards(self) -> Iterator[Finding]:
         """Registers that are used too early, and waits for nothing."""
         code = self.lifted.code
         yield from find_untranslated(code.flow)
-        unwaited = {each.line for each in code.those(self.barriers.unwaited())}
+        unwaited = {each.line for each in code.those(self.lifted.barriers.unwaited())}
         found = find_hazards(code, self.entries, unwaited=unwaited)
         if not any(each.rule in ON_A_PATH for each in found):
             yield from found
@@ -89,7 +83,7 @@ class Checked:
         found = find_surplus(code, self.entries, self._unwaited_write_backs())
         yield from (each.finding for each in found)
         kept = beside_unknown(code.flow)
-        for each in self.barriers.surplus():
+        for each in self.lifted.barriers.surplus():
             if each.line not in kept:
                 yield surplus_barrier(code, each).finding
 

@@ -48,9 +48,10 @@ class ProductAnalysis:
 
     def __init__(self, places: Places):
         self.function = places.function
+        has_any = not _PRODUCTS.isdisjoint(self.function.operations)
         self._used = frozenset(
             name
-            for each in self.function.instructions
+            for each in (self.function.instructions if has_any else ())
             if each.statement.operation in _PRODUCTS
             for name in _registers(each)
         )

@@ -30,6 +30,8 @@ from fencewright.lowering.code.value import Apply, Iteration, Value
 def executed(kernel: Kernel, access: Access, thread: int) -> tuple[Constraint, ...]:
     """The constraints under which a thread executes an access: its conditions, and its
     iterations."""
+    if not kernel.loops:
+        return tuple(Holds(literal, thread) for literal in access.conditions)
     form = access.place.offset
     values = [] if form is None else [value for value, _ in form.terms]
     within = {loop.head for loop in kernel.loops_of(access.instruction)}

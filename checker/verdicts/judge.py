@@ -205,6 +205,7 @@ class _Judge:
         self.asked = _asked(kernel)
         self.answers: dict[object, Answer] = {}
         self.spans: dict[int, int] = {}
+        self.plain: dict[int, int | None] = {}
         self.apart: dict[tuple[int, int, Relation], bool] = {}
         self.settled: set[tuple[int, int]] = set()
 
@@ -436,9 +437,10 @@ class _Judge:
     def _is_settled(self, first: Access, second: Access) -> bool:
         """True of plain accesses that arithmetic sets apart, or others with the same places
         before."""
-        if not (_is_plain(first) and _is_plain(second)):
+        one, other = self._plain_span(first), self._plain_span(second)
+        if one is None or other is None:
             return False
-        spans = self._span(first), self._span(second)
+        spans = one, other
         if spans in self.settled:
             return True
         is_of_many = not (self._is_one_cta or self._is_one_thread)
@@ -580,6 +582,11 @@ class _Judge:
             and not scope.includes(each.scope)
             for each in self.kernel.accesses
         )
+
+    def _plain_span(self, access: Access) -> int | None:
+        if (number := access.number) not in self.plain:
+            self.plain[number] = self._span(access) if _is_plain(access) else None
+        return self.plain[number]
 
     def _span(self, access: Access) -> int:
         found = self.spans.get(access.number)

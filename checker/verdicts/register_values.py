@@ -52,8 +52,15 @@ class RegisterValues(ABC):
         self.loops = self._loops()
         self.around = loops_by_block(self.loops.values())
         self.edge_literals: dict[tuple[int, int], Value] = {}
-        self._only = self._only_places(written)
-        self._phis = self._phi_places(written)
+        writers = _writers(written)
+        self._only = {
+            register: blocks[0]
+            for register, blocks in writers.items()
+            if len(blocks) == 1 and blocks[0] not in self.around
+        }
+        """The block of each register that one instruction writes, outside of loops: what reads it
+        comes after that, also where another path leads there."""
+        self._phis = self._phi_places(writers)
         self._solved: dict[tuple[int, str], tuple[str, Value]] = {}
         self._open: dict[tuple[int, str], Opaque] = {}
         self.block_of_phi: dict[Value, int] = {}
@@ -103,22 +110,15 @@ class RegisterValues(ABC):
 
     # The graph
 
-    def _phi_places(self, written: Mapping[int, Iterable[str]]) -> dict[int, tuple[str, ...]]:
+    def _phi_places(self, writers: Mapping[str, Sequence[int]]) -> dict[int, tuple[str, ...]]:
         """The registers that have several definitions where paths from them meet, by block."""
-        blocks_of: dict[str, set[int]] = {}
-        times: dict[str, int] = {}
-        for block, registers in written.items():
-            if block not in self.dominators:
-                continue
-            for register in registers:
-                blocks_of.setdefault(register, set()).add(block)
-                times[register] = times.get(register, 0) + 1
         frontiers = self._frontiers()
         places: dict[int, list[str]] = {}
-        for register, blocks in blocks_of.items():
-            if times[register] < 2:
+        for register, blocks in writers.items():
+            reached = [each for each in blocks if each in self.dominators]
+            if len(reached) < 2:
                 continue
-            work, at = [*blocks], set[int]()
+            work, at = [*set(reached)], set[int]()
             while work:
                 for target in frontiers.get(work.pop(), ()):
                     if target not in at:
@@ -127,19 +127,6 @@ class RegisterValues(ABC):
             for block in at:
                 places.setdefault(block, []).append(register)
         return {block: tuple(own) for block, own in places.items()}
-
-    def _only_places(self, written: Mapping[int, Iterable[str]]) -> dict[str, int]:
-        """The block of each register that one instruction writes, outside of loops: what reads it
-        comes after that, also where another path leads there."""
-        blocks_of: dict[str, list[int]] = {}
-        for block, registers in written.items():
-            for register in registers:
-                blocks_of.setdefault(register, []).append(block)
-        return {
-            register: blocks[0]
-            for register, blocks in blocks_of.items()
-            if len(blocks) == 1 and blocks[0] not in self.around
-        }
 
     # One pass
 
@@ -409,3 +396,12 @@ class RegisterValues(ABC):
         assert isinstance(value, Opaque)
         self.block_of_phi[value] = block
         return value
+
+
+def _writers(written: Mapping[int, Iterable[str]]) -> Mapping[str, Sequence[int]]:
+    """The block of each write of a register."""
+    blocks_of: dict[str, list[int]] = {}
+    for block, registers in written.items():
+        for register in registers:
+            blocks_of.setdefault(register, []).append(block)
+    return blocks_of

@@ -6,23 +6,31 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from work_count import growth, lines_of
 
 from fencewright.checker import judge_amd
+from fencewright.checker.amd import barriers
 from fencewright.checker.amd.accesses import mode_of
 from fencewright.checker.amd.state import State
 from fencewright.checker.check_amd import check
 from fencewright.checker.nvidia import findings, phases, surplus, waits
+from fencewright.checker.nvidia.wgmma import ProductAnalysis
+from fencewright.checker.verdicts import iterations
+from fencewright.checker.verdicts.ptx import kernel
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.code.bits import bits, mask_of
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.records import record
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.tools import fence_check
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import inputs
@@ -81,6 +89,57 @@ def test_analyses_without_their_operations_walk_nothing(monkeypatch: pytest.Monk
     assert not findings.judged(file, file.functions["k0"]).verdict.conflicts
 
 
+def test_findings_take_work_linear_in_their_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def reports(count: int) -> Callable[[], object]:
+        path = tmp_path / f"{count}.ptx"
+        twice = inputs.ptx(count, 1).replace("\tbar.sync 0;\n", "\tbar.sync 0;\n" * 2)
+        path.write_text(twice)
+        return lambda: fence_check.main(["--notes", "--format", "json", str(path)])
+
+    assert growth(reports, 4) < 1.05
+    assert capsys.readouterr().out.count("surplus-barrier") >= 28
+
+
+def test_kernels_without_loops_and_clusters_look_for_neither(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(iterations, "leaves")
+    monkeypatch.delattr(kernel, "_mapa_in")
+    file = read_ptx(inputs.ptx(1, 2))
+    assert not findings.judged(file, file.functions["k0"]).verdict.conflicts
+
+
+def test_matrix_products_are_looked_for_in_kernels_that_have_some() -> None:
+    file = read_ptx(inputs.ptx(1, 20))
+    places = Places(file, file.functions["k0"])
+    assert lines_of(lambda: ProductAnalysis(places)) < 20
+
+
+def test_operands_of_arithmetic_are_not_kept() -> None:
+    file = read_ptx(inputs.ptx(1, 2))
+    function = file.functions["k0"]
+    kept = Registers(Places(file, function))._used  # pyright: ignore[reportPrivateUsage]
+    own = {each.number: each.statement for each in function.instructions}
+    assert kept
+    assert all(own[number].kind is not Kind.COMPUTE for number, _ in kept)
+
+
+def test_barriers_of_a_function_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved: list[int] = []
+    entries = barriers.entries
+
+    def counted(*arguments: Any) -> object:
+        solved.append(1)
+        return entries(*arguments)
+
+    monkeypatch.setattr(barriers, "entries", counted)
+    assembly = read_assembly(inputs.amd(1, 2))
+    judge_amd.judged(check(assembly, assembly.functions["k0"]))
+    assert len(solved) == 1
+
+
 def test_states_of_waves_are_stepped_through_thrice(monkeypatch: pytest.MonkeyPatch) -> None:
     """To solve them, for guarantees, and for hazards."""
     steps: dict[int, int] = {}
@@ -119,6 +178,10 @@ def test_sets_of_numbers(most: int) -> None:
         mask = sum(1 << each for each in numbers)
         assert mask_of(numbers) == mask
         assert [*bits(mask)] == numbers
+
+
+def test_a_number_far_up_is_found_at_once() -> None:
+    assert lines_of(lambda: [*bits(1 << 100_000)]) < 30
 
 
 def test_records_are_values() -> None:

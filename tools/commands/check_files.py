@@ -5,6 +5,7 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 from fencewright.checker.findings.finding import (
@@ -162,13 +163,9 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
     has_steps = arguments.format == "sarif"
     shown = show_counterexamples(comparisons, file, arguments.counterexamples, has_steps=has_steps)
     executed = dict(shown) if arguments.replays else {}
-    code = {
-        each.line: (function.name, each)
-        for function in assembly.functions.values()
-        for each in function.instructions
-    }
+    paths = paths_of(assembly.files, file)
     reporter = _Reporter(
-        path, file, code, paths_of(assembly.files, file), beside.ignores, arguments
+        path, file, (*assembly.functions.values(),), paths, beside.ignores, arguments
     )
     reported = tuple(reporter.reported(each, *executed.get(each, ("", ()))) for each in found)
     source = beside.source
@@ -194,13 +191,10 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
         if getattr(arguments, option):
             raise diagnostics.error(f"--{option.replace('_', '-')} is not for PTX", file)
     comparisons = beside.comparisons()
-    code = {
-        each.line: (function.name, each)
-        for function in module.functions.values()
-        for each in function.instructions
-    }
     paths = paths_of(module.files, file)
-    reporter = _Reporter(path, file, code, paths, beside.ignores, arguments)
+    reporter = _Reporter(
+        path, file, (*module.functions.values(),), paths, beside.ignores, arguments
+    )
     with_source = [each for one in comparisons for each in one.findings]
     # A race in the source is no fault of its compiler: it stays a warning.
     replays = arguments.replays and not (arguments.source or arguments.run)
@@ -235,6 +229,11 @@ class _Instruction(Protocol):
     """An instruction of either vendor."""
 
     @property
+    def line(self) -> int:
+        """Its line in the file."""
+        ...
+
+    @property
     def text(self) -> str:
         """As it is written."""
         ...
@@ -242,6 +241,20 @@ class _Instruction(Protocol):
     @property
     def source(self) -> SourceLine | None:
         """The line that it was compiled from."""
+        ...
+
+
+class _Function(Protocol):
+    """A function of either vendor."""
+
+    @property
+    def name(self) -> str:
+        """As the file has it."""
+        ...
+
+    @property
+    def instructions(self) -> Sequence[_Instruction]:
+        """In the order of the text."""
         ...
 
 
@@ -254,20 +267,29 @@ class _CodeOfLine:
     source: SourceLine | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Reporter:
     """Makes findings of one file those of reports.
 
-    ``code``: function and instruction of each line. ``paths``: of source files by their numbers.
-    ``ignores``: the comments of the code that ignore findings, by line.
+    ``paths``: of source files by their numbers. ``ignores``: the comments of the code that ignore
+    findings, by line.
     """
 
     path: str
     file: str
-    code: Mapping[int, tuple[str, _Instruction]]
+    functions: Sequence[_Function]
     paths: Mapping[int, str]
     ignores: Mapping[int, Ignore]
     arguments: Namespace
+
+    @cached_property
+    def code(self) -> Mapping[int, tuple[str, _Instruction]]:
+        """The function and the instruction of each line: most files have no finding."""
+        return {
+            each.line: (function.name, each)
+            for function in self.functions
+            for each in function.instructions
+        }
 
     def reported(
         self, finding: Finding, executed: str = "", steps: Sequence[Step] = ()
@@ -315,7 +337,7 @@ class _Reporter:
             can_go,
             self._is_shown(finding, can_go),
             finding.rule in NOT_JUDGED,
-            is_of_many=len({name for name, _ in self.code.values()}) > 1,
+            is_of_many=self._has_many,
             steps=tuple(
                 ReportedStep(
                     each.thread,
@@ -337,7 +359,11 @@ class _Reporter:
         arrays = self._arrays
         return in_author_words(text, function, at, place_of, sources, arrays=arrays)
 
-    @property
+    @cached_property
+    def _has_many(self) -> bool:
+        return len({name for name, _ in self.code.values()}) > 1
+
+    @cached_property
     def _arrays(self) -> tuple[str, ...]:
         return smem_names(each.text for _, each in self.code.values())
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from fencewright.checker.amd.accesses import Operation
-from fencewright.checker.amd.barriers import Barriers, is_numbered
+from fencewright.checker.amd.barriers import is_numbered
 from fencewright.checker.amd.guarantees import LiftedFunction, Place, Propagated, propagated
 from fencewright.checker.amd.spins import (
     Spin,
@@ -109,7 +109,7 @@ class Halves:
     def _barriers(self) -> Iterator[OneSide]:
         """Accesses of LDS that are in flight at a barrier, of each rule the first."""
         code = self.code
-        barriers = Barriers(code, self.places)
+        barriers = self.lifted.barriers
         unwaited = barriers.unwaited()
         for barrier in barriers.barriers:
             flight = self.places[barrier.number].flight

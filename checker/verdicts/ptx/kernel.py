@@ -5,7 +5,7 @@ Instructions"; "Asynchronous copy".
 """
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -107,6 +107,8 @@ _GROUPS: Mapping[str, Agent] = {
 _BARRIERS = frozenset(
     {"bar sync", "bar red", "bar arrive", "barrier sync", "barrier red", "barrier arrive"}
 )
+_COUNTED = _STEPS.keys() | _BARRIERS
+"""Operations on mbarriers, and on barriers that count those who arrive."""
 _LEVELS: Mapping[str, Scope] = {
     **dict.fromkeys(_BARRIERS, Scope.WORKGROUP),
     "bar warp sync": Scope.WAVEFRONT,
@@ -153,7 +155,9 @@ class _Filler:
         self.open: set[int] = set()
         self.known: dict[tuple[Value, AddressSpace | None, Value | None], Place | None] = {}
         """The places of addresses that are computed of no pointer from memory."""
-        self.instruction_at = {each.number: each for each in function.instructions}
+        self.load_at = {
+            each.number: each for each in function.instructions if each.statement.kind is Kind.LOAD
+        }
         self.tables: dict[Root, Root] = {}
         """The objects of tables of pointers that an index selects, with the table's own."""
 
@@ -162,7 +166,9 @@ class _Filler:
         reached = [block for block in function.blocks if block.number in registers.dominators]
         instructions = [each for block in reached for each in block.instructions]
         others = [each for each in instructions if each.statement.kind is not Kind.COMPUTE]
-        mbarriers = tuple(step for each in others for step in self._mbarriers(each))
+        mbarriers = tuple(
+            step for each in _those(others, _COUNTED) for step in self._mbarriers(each)
+        )
         for each in others:  # Whatever uses an index has to be known first.
             for pointer in self._pointers(each):
                 self._loaded(pointer)
@@ -195,9 +201,9 @@ class _Filler:
             accesses=accesses,
             ends=tuple(self._end(each, access) for each in exits for access in grouped),
             fences=tuple(fence for each in others for fence in self._fences(each)),
-            barriers=tuple(barrier for each in others for barrier in self._barriers(each)),
+            barriers=tuple(self._barrier(each) for each in _those(others, _LEVELS)),
             mbarriers=mbarriers,
-            groups=tuple(group for each in others for group in self._groups(each)),
+            groups=tuple(self._group(each) for each in _those(others, _GROUPS)),
             exits=frozenset(each.number for each in exits),
             block_conditions=registers.conditions,
             guards={
@@ -526,7 +532,7 @@ class _Filler:
         key = value, space, rank
         if key in self.known:
             return self.known[key]
-        remote = _mapa_in(value)
+        remote = _mapa_in(value) if self._is_in_cluster else None
         if remote is not None:
             rank = self.expressions.resized(remote.arguments[1], 32)
             value = self.expressions.substituted(value, {remote: remote.arguments[0]})
@@ -539,6 +545,10 @@ class _Filler:
         if not isinstance(pointer, Result):
             self.known[key] = place
         return place
+
+    @cached_property
+    def _is_in_cluster(self) -> bool:
+        return any(each.head == "mapa" for each in self.function.opcodes)
 
     def _rounded(self, address: Value, space: AddressSpace | None, rank: Value | None) -> Place:
         """The place of an address that one variable's is rounded to; of any other nothing is
@@ -639,14 +649,12 @@ class _Filler:
 
     def _loaded(self, pointer: Result) -> Place:
         """The object that a pointer from memory points to."""
-        if pointer.instruction in self.open:
+        load = self.load_at.get(pointer.instruction)
+        if load is None or pointer.instruction in self.open:
             return UNKNOWN_PLACE
         self.open.add(pointer.instruction)
-        load = self.instruction_at[pointer.instruction]
         places = [
-            self._place(load, access.address, access.space)
-            for access in load.statement.accesses
-            if load.statement.kind is Kind.LOAD
+            self._place(load, access.address, access.space) for access in load.statement.accesses
         ]
         self.open.discard(pointer.instruction)
         place = places[0] if len(places) == 1 else None
@@ -665,11 +673,9 @@ class _Filler:
 
     # Instructions that order
 
-    def _barriers(self, each: PtxInstruction) -> Iterator[Barrier]:
+    def _barrier(self, each: PtxInstruction) -> Barrier:
         statement = each.statement
-        level = _LEVELS.get(statement.operation)
-        if level is None:
-            return
+        level = _LEVELS[statement.operation]
         arrives, waits = True, True
         name = threads = mask = None
         operands = [operand for role, operand in statement.roles if role is not OperandRole.DEFINE]
@@ -689,7 +695,7 @@ class _Filler:
             arrives, waits = words[-1] == "arrive", words[-1] == "wait"
         ordering = statement.ordering
         orders = ordering is not Ordering.RELAXED
-        yield Barrier(
+        return Barrier(
             instruction=each.number,
             level=level,
             conditions=self._conditions(each),
@@ -706,9 +712,8 @@ class _Filler:
         statement = each.statement
         if statement.operation in _BARRIERS:
             yield from self._named_barriers(each)
-        step = _STEPS.get(statement.operation)
-        if step is None:
             return
+        step = _STEPS[statement.operation]
         address = statement.operand(OperandRole.MBARRIER) or statement.operand(OperandRole.SIGNAL)
         place = self._place(each, address, AddressSpace.LOCAL)
         if place is None:
@@ -740,52 +745,50 @@ class _Filler:
     def _named_barriers(self, each: PtxInstruction) -> Iterator[MbarrierStep]:
         """A barrier of a CTA at which some threads only arrive, as an mbarrier: who waits arrives
         first, and waits for the phase of that."""
-        for barrier in self._barriers(each) if self._arrived_at else ():
-            name = barrier.name or self.expressions.constant(0, 32)
-            numbers = {number_of(name), *map(number_of, self._arrived_at)}
-            if None not in numbers and name not in self._arrived_at:
-                continue
-            offset = self.expressions.linear(
-                self.expressions.apply("mul", (name, self.expressions.constant(8, 32)), 32)
-            )
-            state = self.registers.table.result(each.number, "", 32)
-            arrival = MbarrierStep(
-                instruction=each.number,
-                step=Step.ARRIVE,
-                place=Place(_NAMED, offset),
-                conditions=barrier.conditions,
-                releases=barrier.releases,
-                result=state,
-                expected=barrier.count or self.registers.table.constant("%ntid.x", 32),
-            )
-            yield arrival
-            if barrier.waits:
-                wait = replace(arrival, step=Step.WAIT, releases=False, result=None)
-                yield replace(wait, acquires=barrier.acquires, phase=state, retries=True)
+        if not self._arrived_at:
+            return
+        barrier = self._barrier(each)
+        name = barrier.name or self.expressions.constant(0, 32)
+        numbers = {number_of(name), *map(number_of, self._arrived_at)}
+        if None not in numbers and name not in self._arrived_at:
+            return
+        offset = self.expressions.linear(
+            self.expressions.apply("mul", (name, self.expressions.constant(8, 32)), 32)
+        )
+        state = self.registers.table.result(each.number, "", 32)
+        arrival = MbarrierStep(
+            instruction=each.number,
+            step=Step.ARRIVE,
+            place=Place(_NAMED, offset),
+            conditions=barrier.conditions,
+            releases=barrier.releases,
+            result=state,
+            expected=barrier.count or self.registers.table.constant("%ntid.x", 32),
+        )
+        yield arrival
+        if barrier.waits:
+            wait = replace(arrival, step=Step.WAIT, releases=False, result=None)
+            yield replace(wait, acquires=barrier.acquires, phase=state, retries=True)
 
     @cached_property
     def _arrived_at(self) -> frozenset[Value]:
         """The names of the barriers at which some threads only arrive."""
         zero = self.expressions.constant(0, 32)
         return frozenset(
-            barrier.name or zero
+            self._barrier(each).name or zero
             for each in self.function.instructions
             if each.statement.operation in ("bar arrive", "barrier arrive")
             and self.registers.block_of[each.number] in self.registers.dominators
-            for barrier in self._barriers(each)
         )
 
-    def _groups(self, each: PtxInstruction) -> Iterator[Group]:
+    def _group(self, each: PtxInstruction) -> Group:
         statement = each.statement
-        agent = _GROUPS.get(statement.operation)
-        if agent is None:
-            return
         waits = "wait_group" in statement.operation_words
         pending = number(statement.operands[0]) if waits and statement.operands else None
         everything = statement.operation == "cp async wait_all"
-        yield Group(
+        return Group(
             instruction=each.number,
-            agent=agent,
+            agent=_GROUPS[statement.operation],
             conditions=self._conditions(each),
             pending=0 if everything else pending,
             everything=everything,
@@ -904,6 +907,13 @@ def _beside_grid(accesses: Sequence[Access], early: Sequence[Access]) -> Iterato
         if not is_plain or each.place.root in others or each.place.root.region is Region.UNKNOWN:
             yield Obstacle("the grid before may run beside this access", each.line)
             return
+
+
+def _those(
+    instructions: Iterable[PtxInstruction], rows: Container[str]
+) -> Iterator[PtxInstruction]:
+    """The instructions whose operation has a row."""
+    return (each for each in instructions if each.statement.operation in rows)
 
 
 def _space_name(space: AddressSpace | None) -> str:

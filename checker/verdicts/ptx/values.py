@@ -65,6 +65,7 @@ class Registers(RegisterValues):
         )
         self._widths: dict[str, int] = {}
         self._used: dict[tuple[int, str], Value] = {}
+        self._at, self._own_uses = -1, dict[str, Value]()
         self._solved_walks()
 
     def operand(self, instruction: PtxInstruction, text: str, bits: int = 0) -> Value:
@@ -144,9 +145,15 @@ class Registers(RegisterValues):
 
     def _step(self, block: int, each: PtxInstruction) -> None:
         statement, own = each.statement, self._own[block]
+        used: dict[str, Value] = {}
         for name in statement.uses:
             value = self._lookup(block, name)
             if value is not None:
+                used[name] = value
+        self._at, self._own_uses = each.number, used
+        if statement.guard or statement.kind is not Kind.COMPUTE:
+            # Nobody asks for those of other instructions again.
+            for name, value in used.items():
                 self._used[each.number, name] = value
         for register, value in self._defined(each):
             if statement.guard:
@@ -262,7 +269,8 @@ class Registers(RegisterValues):
     def _operand(self, instruction: int, text: str, bits: int) -> Value:
         if text.startswith("!"):
             return self.expressions.negated(self._operand(instruction, text[1:].strip(), 1))
-        known = self._used.get((instruction, text))
+        is_own = instruction == self._at
+        known = self._own_uses.get(text) if is_own else self._used.get((instruction, text))
         if known is not None:
             return known
         if text in self.places.variables:
