@@ -189,6 +189,26 @@ ret;
 """
 
 
+TWO_WAYS = f"""
+{STORE}
+{barrier("A")}
+@%p2 bra FIRST;
+ld.global.u32 %r10, [%rd1+8];
+ret;
+FIRST:
+st.global.u32 [%rd1+8], %r1;
+ret;
+"""
+
+
+def test_ctas_go_two_ways_where_threads_of_one_go_one_way() -> None:
+    found = verdict(TWO_WAYS.replace("st.global.u32 [%rd1+8]", "@!%p1 st.global.u32 [%rd1+8]"))
+    assert found.kind is RACE
+    assert {each.first.text for each in found.conflicts} | {
+        each.second.text for each in found.conflicts
+    } >= {"ld.global.u32 %r10, [%rd1+8]"}
+
+
 def test_a_launch_shows_the_race_of_a_condition_that_no_solver_decides() -> None:
     for update, kind in (
         ("st.global.u32 [%rd1], %r12;", VerdictKind.LAUNCH),
