@@ -190,6 +190,8 @@ _Registers: TypeAlias = dict[Register, Values]
 class _Execution:
     """One launch. Waves are numbered through the work-groups that are resident."""
 
+    has_votes = False
+
     def __init__(
         self,
         program: LaneProgram,
@@ -243,11 +245,11 @@ class _Execution:
         self.private = OwnMemory(waves * lanes, resources.private_bytes, "private")
         self.at_barrier = np.full((waves, lanes), _NO_BARRIER, dtype=np.int8)
         self.barrier: Numbers = np.zeros(waves, dtype=np.int64)
-        self.needed: Numbers = np.zeros((self.slots, _BARRIERS), dtype=np.int64)
-        self.arrived: Numbers = np.zeros((self.slots, _BARRIERS), dtype=np.int64)
+        self.needed, self.arrived = np.zeros((2, self.slots, _BARRIERS), dtype=np.int64)
         self.phase: Numbers = np.zeros(self.slots // self.cluster, dtype=np.int64)
         self.own_phase: Numbers = np.zeros((waves, lanes), dtype=np.int64)
         """Of each lane the phase of the barrier of its cluster that it has arrived at."""
+        self.yes, self.votes, self.voters = np.zeros((3, waves, lanes), dtype=np.int64)
         self.named: dict[int, NamedBarriers] = {}
         """By the place of a work-group."""
         self.came: list[Numbers] = []
@@ -454,12 +456,24 @@ class _Execution:
             complete = (here > 0) & (here + self.arrived[slots, number] >= expected)
             if complete.any():
                 self.arrived[slots[complete], number] = 0
+                if self.has_votes:
+                    self._count_votes(slots[complete], there[complete])
                 self._go_on(self._rows_of(slots[complete]), there[complete])
         if highest == _NAMED:
             self._release_named(slots)
         if self.cluster > 1 or highest >= _OF_CLUSTER:
             for each in np.unique(slots // self.cluster).tolist():
                 self._release_cluster(each)
+
+    def _count_votes(self, slots: Numbers, there: LaneFlags) -> None:
+        """The votes of the lanes that a barrier has joined, for each of them."""
+        rows = self._rows_of(slots)
+        lanes = there.reshape(len(rows), -1)
+        yes = (self.yes[rows] & lanes).reshape(there.shape)
+        for of, counted in ((self.votes, yes), (self.voters, there)):
+            count = np.repeat(np.count_nonzero(counted, axis=(1, 2)), self.group_waves)
+            of[rows] = np.where(lanes, count[:, None], of[rows])
+        self.yes[rows] &= ~lanes
 
     def _release_cluster(self, number: int) -> None:
         rows = self._rows_of(number * self.cluster + np.arange(self.cluster))
@@ -821,6 +835,11 @@ class _Run:
         assert isinstance(instruction, FenceInstruction)
         if instruction.arrives:
             self._arrive(step, instruction)
+        if step.vote is not None:
+            self.execution.has_votes = True
+            self.need(step.vote, f"'{instruction.text}'", instruction.place)
+            yes = self.full(self.read(step.vote)) != 0
+            self.execution.yes[self.rows] |= self.active & yes
 
     def named_barrier(self, step: NamedBarrierStep) -> None:
         execution = self.execution
@@ -1384,5 +1403,7 @@ _SPECIAL: dict[LaneValue, Callable[[_Run], NDArray[np.int64]]] = {
     LaneValue.ACTIVE: _active,
     LaneValue.ARGUMENTS: lambda run: np.array(run.execution.memory.arguments),
     LaneValue.PACKET: lambda run: np.array(run.execution.memory.packet),
+    LaneValue.VOTES: lambda run: run.execution.votes[run.rows],
+    LaneValue.VOTERS: lambda run: run.execution.voters[run.rows],
     LaneValue.CLOCK: lambda run: np.array(_TICKS * run.execution.runs),
 }

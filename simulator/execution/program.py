@@ -180,6 +180,10 @@ class LaneValue(FastStrEnum):
     """The address of the packet that has started the launch (CDNA)."""
     CLOCK = "clock"
     """A number that grows while the launch runs."""
+    VOTES = "votes"
+    """The lanes that have voted yes at the barrier that the lane has passed last."""
+    VOTERS = "voters"
+    """The lanes that have waited there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,12 +315,14 @@ class TileStep:
 class FenceStep:
     """A fence, write-back, invalidate, wait or barrier; of one with a number, and so many threads.
 
-    Without ``barrier`` it is number 0, without ``threads`` of all that have not ended.
+    Without ``barrier`` it is number 0, without ``threads`` of all that have not ended. ``vote``:
+    lanes vote yes there if that is not 0.
     """
 
     instruction: int
     barrier: Register | None = None
     threads: Register | None = None
+    vote: Register | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,7 +240,8 @@ def reads_of(step: Step) -> tuple[Register, ...]:
         case NamedBarrierStep():
             return () if step.operand is None else (step.operand,)
         case FenceStep():
-            return tuple(each for each in (step.barrier, step.threads) if each is not None)
+            given = (step.barrier, step.threads, step.vote)
+            return tuple(each for each in given if each is not None)
         case Unknown() | Special() | Argument() | Stop():
             return ()
 

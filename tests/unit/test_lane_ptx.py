@@ -141,8 +141,27 @@ def test_a_barrier_counts_the_threads_that_the_kernel_fixes() -> None:
     assert of_all.threads is None
     (of_some,) = barriers(read("bar.sync 0, 32;", after=".reqntid 64"))
     assert of_some.threads is not None
-    with pytest.raises(LaunchError, match=r"'bar\.red\.popc\.u32' is not executed: what it gives"):
-        read("bar.red.popc.u32 %r1, 0, %p1;")
+
+
+def test_a_barrier_folds_the_predicates_of_its_threads() -> None:
+    """Three warps, of which the last has threads that ended; then the first two at barrier 1."""
+    body = """
+  setp.ge.u32 %p1, %r1, 90; @%p1 exit;
+  setp.lt.u32 %p2, %r1, 40; bar.red.popc.u32 %r2, 0, %p2;
+  setp.lt.u32 %p3, %r1, 90; barrier.red.and.pred %p4, 0, %p3; selp.u32 %r3, 100, 0, %p4;
+  bar.red.or.pred %p5, 0, !%p3; selp.u32 %r4, 1000, 0, %p5;
+  add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4;
+  setp.ge.u32 %p6, %r1, 64; @%p6 bra S;
+  and.b32 %r5, %r1, 7; setp.eq.u32 %p7, %r5, 0; bar.red.popc.u32 %r6, 1, 64, %p7;
+  mad.lo.u32 %r2, %r6, 10000, %r2;
+S: st.global.u32 [%rd1], %r2;
+"""
+    zeros = np.zeros(96, np.uint32)
+    memory, _ = run(read(OWN + body), 1, 96, [zeros, zeros])
+    found = memory.contents("argument 0", np.uint32).tolist()
+    assert found == [80140] * 64 + [140] * 26 + [0] * 6
+    text = f"{HEAD}.visible .entry k({PARAMETERS})\n{{{REGISTERS}{OWN}{body}\n  ret;\n}}\n"
+    assert fencewright.execute(text, block=96, args=(zeros, zeros))[0].tolist() == found
 
 
 def test_halves_of_a_work_group_meet_at_barriers_of_their_own() -> None:

@@ -154,13 +154,13 @@ def ordering_of(
 
 
 def barrier_of(statement: Statement, place: SourceLocation | None) -> FenceInstruction | None:
-    """A barrier of the CTA, of the warp, or of the cluster; None for one that gives a result."""
+    """A barrier of the CTA, of the warp, or of the cluster; None for another one."""
     row = statement.opcode.row
     words = ("",) if row is None else row.words
     if words == ("bar", "warp", "sync"):
         return _without_effect(_text(statement), place)
     is_cluster, arrives = "cluster" in words, words[-1] == "arrive"
-    if not (is_cluster or arrives or words[1:] == ("sync",)):
+    if not (is_cluster or arrives or words[1:] in (("sync",), ("red",))):
         return None
     found = _without_effect(
         _text(statement), place, "cluster" if is_cluster else "cta", joins=not arrives

@@ -768,7 +768,10 @@ class _Kernel:
     def barrier(self, opcode: Opcode, operands: Sequence[str]) -> None:
         found = barrier_of(self.statement, self.place)
         if found is None:
-            self.refuse("what it gives of other threads is not modelled")
+            self.refuse("it is not modelled")
+        if "red" in opcode.words:
+            self.vote(opcode, found, operands)
+            return
         if found.of_cluster or not found.scope:
             self.fence(found)
             return
@@ -779,6 +782,24 @@ class _Kernel:
             return
         given = [self.value(each, 32) for each in (barrier, *threads)]
         self.block.steps.append(FenceStep(self.counted(found), *given))
+
+    def vote(self, opcode: Opcode, found: FenceInstruction, operands: Sequence[str]) -> None:
+        """A barrier that gives each thread a fold of the predicates of all."""
+        to, *given, predicate = operands
+        registers = [self.value(each, 32) for each in given]
+        vote = self.value(predicate, 1)
+        self.block.steps.append(FenceStep(self.counted(found), *registers, vote=vote))
+        yes, all_ = self.fresh(), self.fresh()
+        self.block.steps.append(Special(yes, LaneValue.VOTES))
+        if "popc" in opcode.words:
+            self.compute(_copy, (yes,), self.register(to))
+            return
+        if "and" in opcode.words:
+            self.block.steps.append(Special(all_, LaneValue.VOTERS))
+            self.compute(function_of("setp.eq.u32"), (yes, all_), self.register(to))
+            return
+        name = "setp.ne.u32"
+        self.compute(function_of(name), (yes, self.constant(0, 32)), self.register(to))
 
     # Matrices
 
