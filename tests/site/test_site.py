@@ -272,9 +272,18 @@ def test_a_picture_has_its_own_size_and_a_click_shows_it(browser: Browser, addre
             "image => image.decode().then(() => [image.width, image.naturalWidth])"
         )
         assert sizes[0] == sizes[1]
+        assert picture.evaluate("link => link.scrollWidth <= link.clientWidth")
         assert (picture.get_attribute("href") or "").endswith(".svg")
     made.locator("a.picture").first.click()
     expect(made).to_have_url(re.compile(r"images/graph\.svg$"))
+    made.close()
+
+
+def test_an_option_is_on_one_line(browser: Browser, address: str) -> None:
+    made = browser.new_page(viewport={"width": 390, "height": 844})
+    made.goto(f"{address}/for-checkers.html")
+    option = made.locator("p > code", has_text="--fail-on warning").first
+    assert option.evaluate("code => code.getClientRects().length") == 1
     made.close()
 
 
