@@ -97,11 +97,12 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
     if not met | unsure and not any(candidates(kernel, level)):
         return NO_ORDER
     threads = (pair.earlier, pair.later)
+    is_one_cta = pair.relation in (Relation.THREAD, Relation.WARP, Relation.CTA)
     name = "warp barrier" if level is Scope.WAVEFRONT else "barrier"
     answer, missed = Answer.SATISFIABLE, set[int]()
     for roles in dict.fromkeys((Roles(), roles_of(earlier, later))):
         full = full_barriers(kernel, level, roles, met)
-        together = shared(kernel, earlier, later, full, roles, threads)
+        together = shared(kernel, earlier, later, full, roles, threads, is_one_cta=is_one_cta)
         answer = _answer(pair, together)
         if answer is Answer.UNSATISFIABLE:
             walks = walks_of(kernel, full, roles)
@@ -115,7 +116,7 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
         return Order(Strength.UNKNOWN, name, _LIMIT, is_limit=True)
     # A barrier that only some threads reach, or that some only arrive at, may still order them.
     every = met | unsure | {each.instruction for each in kernel.barriers if each.mask is None}
-    together = shared(kernel, earlier, later, every, Roles(), threads)
+    together = shared(kernel, earlier, later, every, Roles(), threads, is_one_cta=is_one_cta)
     answer = _answer(pair, together)
     if answer is Answer.UNKNOWN:
         return Order(Strength.UNKNOWN, name, _LIMIT, is_limit=True)
@@ -123,7 +124,9 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
         number = min(every - full_barriers(kernel, level))
         line = kernel.line_of(number)
         return Order(Strength.UNKNOWN, name, DIVERGENT_BARRIER, line)
-    sure = shared(kernel, earlier, later, every, Roles(), threads, is_sure=True)
+    sure = shared(
+        kernel, earlier, later, every, Roles(), threads, is_one_cta=is_one_cta, is_sure=True
+    )
     if len(sure) < len(together) and _answer(pair, sure) is not Answer.SATISFIABLE:
         return Order(Strength.UNKNOWN, name, _CONDITION, later.line)
     return Order(Strength.ABSENT, name, unless=AnyOf(together))

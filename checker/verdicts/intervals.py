@@ -163,25 +163,27 @@ def shared(
     roles: Roles = frozenset(),
     threads: tuple[int, int] = (0, 1),
     *,
+    is_one_cta: bool = False,
     is_sure: bool = False,
-    among: Scope = Scope.WORKGROUP,
 ) -> tuple[Constraint, ...]:
     """The constraints under which two accesses of two threads are in one interval between barriers.
 
     None where a barrier always stands between. ``roles``: conditions that both threads satisfy.
-    ``is_sure``: only by paths of which all conditions are known. ``among``: WORKGROUP, or AGENT for
-    threads of two CTAs.
+    ``is_one_cta``: the threads are of one CTA. ``is_sure``: only by paths of which all conditions
+    are known.
     """
-    walks = walks_of(kernel, barriers, roles, among)
+    walks = walks_of(kernel, barriers, roles)
     found: dict[Constraint, None] = {}
     others = walks.positions(second)
     for start, state, path in walks.positions(first):
         for other, state_of_other, path_of_other in others:
             is_known = path.is_whole and path_of_other.is_whole
             if start == other and (is_known or not is_sure):
-                way = walks.way(start, (first, state), (second, state_of_other), threads[0])
-                if way is None or walks.leave_alike(state, state_of_other):
-                    continue
+                way: tuple[Constraint, ...] | None = ()
+                if is_one_cta:
+                    way = walks.way(start, (first, state), (second, state_of_other), threads[0])
+                    if way is None or walks.leave_alike(state, state_of_other):
+                        continue
                 together = _together(kernel, (state, state_of_other), threads)
                 taken = (*path.taken(threads[0]), *path_of_other.taken(threads[1]))
                 found.setdefault(AllOf((*together, *taken, *way)))
@@ -206,12 +208,9 @@ def left_behind(
                 yield each, AllOf(tuple(Holds(literal, thread) for literal in taken))
 
 
-def walks_of(
-    kernel: Kernel, barriers: frozenset[int], roles: Roles, among: Scope = Scope.WORKGROUP
-) -> "Walks":
+def walks_of(kernel: Kernel, barriers: frozenset[int], roles: Roles) -> "Walks":
     """The walks between some barriers of a kernel, made once."""
-    key = "walks", barriers, roles, among
-    return kernel.remembered(key, lambda: Walks(kernel, barriers, roles, among))
+    return kernel.remembered(("walks", barriers, roles), lambda: Walks(kernel, barriers, roles))
 
 
 def _together(
@@ -296,19 +295,9 @@ Position = tuple[int | None, State, Path]
 
 
 class Walks:
-    """The walks from each barrier of a set, and from the entry (None), to the next ones.
+    """The walks from each barrier of a set, and from the entry (None), to the next ones."""
 
-    ``among``: the threads that decide alike by values that all of these have alike.
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        barriers: frozenset[int],
-        roles: Roles = frozenset(),
-        among: Scope = Scope.WORKGROUP,
-    ):
-        self.among = among
+    def __init__(self, kernel: Kernel, barriers: frozenset[int], roles: Roles = frozenset()):
         self.kernel = kernel
         self.barriers = barriers
         self.roles = roles
@@ -609,8 +598,8 @@ class Walks:
         other: tuple[Access, State],
         thread: int,
     ) -> tuple[Constraint, ...] | None:
-        """The conditions of ways to two accesses, beside their own, that all threads have alike, of
-        one thread; None of two sides of a branch that all take one way."""
+        """The conditions of ways to two accesses, beside their own, that all threads of a CTA have
+        alike, of one thread; None of two sides of a branch that all take one way."""
         taken: Mapping[_Node, Roles] = self._taken(start) if self._uniform else {}
         ways, known = Roles(), Roles()
         for each, state in (one, other):
@@ -622,11 +611,11 @@ class Walks:
         return tuple(Holds(Literal(value, polarity, -1), thread) for value, polarity in own)
 
     def _alike(self, literals: Iterable[Literal]) -> Roles:
-        """The conditions that all threads find the same at all times."""
+        """The conditions that all threads of a CTA find the same at all times."""
         return frozenset(
             (each.value, each.polarity)
             for each in literals
-            if is_steady(each.value) and self.is_uniform(each.value, self.among)
+            if is_steady(each.value) and self.is_uniform(each.value, Scope.WORKGROUP)
         )
 
     @cached_property
@@ -654,11 +643,11 @@ class Walks:
         return found
 
     def _is_left_alike(self, head: int) -> bool:
-        """True of a loop that all threads leave in one iteration: each decides so in every
+        """True of a loop that all threads of a CTA leave in one iteration: each decides so in every
         iteration, by values that they have alike."""
         loop = self.kernel.loops[head]
         return all(
-            self.is_uniform_branch(block, self.among)
+            self.is_uniform_branch(block, Scope.WORKGROUP)
             and all(self.kernel.leads_through(block, latch) for latch in loop.latches)
             for block in loop.blocks
             if not loop.blocks.issuperset(self.kernel.graph.successors[block])

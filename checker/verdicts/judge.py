@@ -729,7 +729,7 @@ class _Judge:
         if pair.relation in (Relation.WARP, Relation.CTA):
             is_warp = pair.relation is Relation.WARP
             full = full_barriers(self.kernel, Scope.WAVEFRONT if is_warp else Scope.WORKGROUP)
-            return bool(full) and not shared(self.kernel, first, second, full)
+            return bool(full) and not shared(self.kernel, first, second, full, is_one_cta=True)
         claims = grids.claims(self.kernel, first, second, pair)
         return any(each.unless == AnyOf(()) for each in claims)
 

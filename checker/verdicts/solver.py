@@ -630,7 +630,8 @@ class BitVectors(Interpretation[Any, Any]):
             return z3.If(truth, self._constant(1, 1), self._constant(0, 1))
         if operation in ("udiv", "urem") and z3.is_bv_value(parts[1]) and parts[1].as_long():
             return self._quotient_and_rest(*parts)[operation == "urem"]
-        if operation in _DIVISIONS and not z3.is_bv_value(parts[1]):
+        is_whole = all(part.size() == bits for part in parts)
+        if operation in _DIVISIONS and is_whole and not z3.is_bv_value(parts[1]):
             return self._divided_by(*parts, signed=operation in ("sdiv", "srem"))[
                 operation in ("urem", "srem")
             ]
@@ -639,7 +640,7 @@ class BitVectors(Interpretation[Any, Any]):
         if operation in _PRODUCTS:
             self._has_product |= sum(not z3.is_bv_value(part) for part in parts) > 1
         made = _OPERATIONS.get(operation)
-        if made is not None and all(part.size() == bits for part in parts):
+        if made is not None and is_whole:
             total = parts[0]
             for part in parts[1:]:
                 total = made(z3, total, part)

@@ -165,6 +165,17 @@ def test_a_loop_relates_the_iterations_of_an_interval():
     assert solver.satisfiable((constraint, next_one)) is Answer.SATISFIABLE
 
 
+def test_threads_of_one_cta_take_one_way_where_its_index_decides():
+    own = kernel("""
+        mov.u32 %r4, %ctaid.x; setp.eq.u32 %p1, %r4, 0; @%p1 bra A; st.shared.u32 [%r3], %r2; bra B;
+    A:  ld.shared.u32 %r5, [%r3];
+    B:
+    """)
+    store, load = own.accesses
+    assert shared(own, store, load, frozenset())
+    assert not shared(own, store, load, frozenset(), is_one_cta=True)
+
+
 def test_a_loop_whose_end_differs_by_thread_has_no_full_barrier():
     assert full_barriers(kernel(f"{LOOP.format(bound='%r1')} bar.sync 0;"), Scope.WORKGROUP)
     divergent = kernel(f"{LOOP.format(bound='%r2')} bar.sync 0;")

@@ -64,9 +64,7 @@ def claims(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> 
     threads = (pair.earlier, pair.later)
     for barriers in dict.fromkeys((strict, full)):
         if barriers:
-            together = shared(
-                kernel, earlier, later, barriers, frozenset(), threads, among=Scope.AGENT
-            )
+            together = shared(kernel, earlier, later, barriers, frozenset(), threads)
             own = tuple(lemmas[number] for number in sorted(barriers))
             yield Claim(_RULE, AnyOf((*together, Not(order))), own, line, is_exact=True)
     if frozenset(joined) - full:

@@ -72,9 +72,7 @@ def claims(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> 
                 sides = (one, each.add), (read, other)
                 lemmas.setdefault(lemma_of(kernel, *sides, own, guard, met=True))
     full = frozenset(each.leave for each in every)
-    together = shared(
-        kernel, earlier, later, full, Roles(), (pair.earlier, pair.later), among=Scope.AGENT
-    )
+    together = shared(kernel, earlier, later, full, Roles(), (pair.earlier, pair.later))
     yield Claim(
         "grid barrier",
         AnyOf(together),
