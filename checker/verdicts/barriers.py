@@ -191,7 +191,7 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
     if answer is Answer.UNKNOWN:
         return Order(Strength.UNKNOWN, "completion of copies", _LIMIT, is_limit=True)
     if _answer(pair, together) is not Answer.SATISFIABLE:
-        reason = next(doubt for _, doubt in rounds if doubt)
+        reason = min(doubt for _, doubt in rounds if doubt)
         return Order(Strength.UNKNOWN, "completion of copies", reason, later.line)
     return Order(
         Strength.BROKEN,

@@ -148,7 +148,7 @@ def test_what_another_warp_wrote_comes_through_its_mbarrier() -> None:
 def test_what_another_warp_wrote_comes_through_a_named_barrier() -> None:
     text = ROLES + STORE + "{}bar.arrive 1, 64; bra E;\nC: bar.sync 1, 64;\n" + BULK_STORE + "E:\n"
     assert said(text.format(FENCE)) == []
-    assert said(text.format("")) == [("proxy-fence", WARNING)]
+    assert said(text.format("")) == [("proxy-fence", ERROR)]
     assert said(text.format("").replace("bar.sync 1", "bar.sync 2")) == []
 
 
