@@ -383,3 +383,21 @@ def test_a_barrier_in_two_parts_with_a_branch_between():
     skipped = "s_barrier_signal -1\n	{between}"
     text = _SPLIT.replace(skipped, "s_cbranch_scc1 .L1\n	s_barrier_signal -1")
     assert _judged(text, "gfx1250").kind is VerdictKind.NOT_JUDGED
+
+
+_TWO_SUMS = """
+	v_mov_b32_e32 v6, s5
+	s_lshl_b32 s12, s2, {by}
+	v_mov_b32_e32 v7, s12
+	v_add_co_u32_e32 v4, vcc, s4, v1
+	v_addc_co_u32_e32 v5, vcc, 0, v6, vcc
+	v_add_co_u32_e32 v4, vcc, v4, v7
+	v_addc_co_u32_e32 v5, vcc, 0, v5, vcc
+	global_store_dword v[4:5], v0, off
+"""
+
+
+def test_the_halves_of_two_sums_come_in_either_order():
+    verdict = _judged(_TWO_SUMS.format(by=10))
+    assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+    assert _judged(_TWO_SUMS.format(by=9)).kind in (VerdictKind.RACE, VerdictKind.LAUNCH)

@@ -991,10 +991,11 @@ class LaneRegisters(RegisterValues):
         if given is None or given not in self._carries or self._carries[given][0] != kind:
             return {}
         _, low_a, low_b = self._carries[given]
-        one, other = self._pair(low_a, a), self._pair(low_b, b)
-        if kind == "add" and _is_joined(one) and _is_joined(other):
+        pairs = [(self._pair(low_a, a), self._pair(low_b, b))]
+        if kind == "add":
             # The text may add the halves of two numbers in either order.
-            one, other = self._pair(low_a, b), self._pair(low_b, a)
+            pairs.append((self._pair(low_a, b), self._pair(low_b, a)))
+        one, other = min(pairs, key=lambda pair: sum(map(_is_joined, pair)))
         whole = self._plain_sum(kind, one, other)
         return self._split(operands[0], self.words.high(whole))
 
