@@ -43,11 +43,10 @@ def process_seconds(command: Sequence[str], runs: int = 3) -> float:
     return statistics.median(cpu_and_wall(command)[0] for _ in range(runs))
 
 
-def least_seconds(command: Sequence[str], runs: int = 9) -> tuple[float, float]:
-    """Least CPU and wall-clock seconds of a whole process after one run that warms the caches."""
+def least_seconds(command: Sequence[str], runs: int = 9) -> float:
+    """Least CPU seconds of a whole process after one run that warms the caches."""
     cpu_and_wall(command)
-    cpu, wall = zip(*(cpu_and_wall(command) for _ in range(runs)), strict=True)
-    return min(cpu), min(wall)
+    return min(cpu_and_wall(command)[0] for _ in range(runs))
 
 
 def cpu_and_wall(command: Sequence[str]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
@@ -49,11 +49,12 @@ def build_steps(
     steps: Iterable[ConversionStep],
     places: Mapping[str, SSAValue],
     insert: Callable[[Operation], None],
-    **given: Any,
+    attributes: Mapping[str, Attribute] = MappingProxyType({}),
+    location: LocationAttr | None = None,
 ) -> SSAValue | None:
     """Build the instructions and ``insert`` each; returns the result of the last one that has one.
 
-    ``places`` names their operands; ``given``: what else each is built with, as its location.
+    ``places`` names their operands; each is built with ``attributes`` and ``location``.
     """
     result: SSAValue | None = None
     for make, properties, names, results in steps:
@@ -61,7 +62,8 @@ def build_steps(
             operands=[places[name] for name in names],
             result_types=results,
             properties=properties,
-            **given,
+            attributes=attributes,
+            location=location,
         )
         insert(op)
         if results:
