@@ -245,7 +245,7 @@ def test_a_browser_shows_the_page(tmp_path: Path) -> None:
         (("{k}", "--annotate", "--lift"), "--lift has no effect"),
         (("{k}", "--annotate", "--format", "json"), "--format has no effect"),
         (("{d}", "--annotate"), "--annotate is for files, not for a folder"),
-        (("{k}", "--annotate", "-o", "{d}/no/x.html"), "no/x.html: error: No such file"),
+        (("{k}", "--annotate", "-o", "{d}/no/x.html"), "no/x.html: error: there is no folder"),
         (("{d}/none.s", "--annotate"), "none.s: error: No such file"),
     ],
 )

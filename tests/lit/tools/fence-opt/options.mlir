@@ -25,5 +25,5 @@
 // PASSLEVEL: fence-opt: error: pass 'cdna-pipeline': Incompatible types: given (3,), expected typing.Literal[0, 2]
 // TARGET: fence-opt: error: argument -t/--target: invalid choice: 'nothing'
 // MISSING: options.mlir.missing: error: No such file or directory
-// FOLDER: fence-opt: error: Is a directory
-// OUTPUT: .missing/x.mlir: error: No such file or directory
+// FOLDER: fence-opt: error: a folder, where a file is expected
+// OUTPUT: .missing/x.mlir: error: there is no folder '{{.*}}.missing' to write it in
