@@ -588,7 +588,7 @@ def _check_outputs(arguments: Namespace, inputs: Sequence[str | None]) -> None:
     outputs = {"-o": None if arguments.fix else arguments.output, "--code": arguments.code}
     baseline = {"--write-baseline": arguments.write_baseline}
     try:
-        check_folders([arguments.output])
+        check_folders([arguments.output, arguments.write_baseline, arguments.code])
         check_outputs(NAME, outputs, [arguments.baseline])
         check_outputs(NAME, outputs | baseline, inputs)
     except ToolError as problem:

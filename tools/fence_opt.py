@@ -43,7 +43,7 @@ from fencewright.tools.diagnostics import (
 )
 from fencewright.tools.inputs.expectations import Expectations
 from fencewright.tools.inputs.located_parser import LocatedParser
-from fencewright.tools.outputs import check_outputs
+from fencewright.tools.outputs import check_folders, check_outputs
 from fencewright.tools.statuses import DOES_NOT_HOLD, USAGE
 from fencewright.tools.version import VERSION
 from fencewright.universe import ASYNCHRONOUS, PASSES, SYNCHRONOUS, UNIVERSE, installed
@@ -606,6 +606,7 @@ class FenceOptMain(xDSLOptMain):
         other."""
         name = self.get_input_name()
         outputs = {"-o": self.args.output_file, f"{REMARKS}-output": self.args.remarks_output}
+        check_folders(outputs.values())
         check_outputs(NAME, outputs, [None if name == STDIN else name])
 
     def _prints(self, problem: Exception) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from fencewright.tools import diagnostics
 from fencewright.tools.arguments import ToolArguments, add_completion
-from fencewright.tools.outputs import check_outputs
+from fencewright.tools.outputs import check_folders, check_outputs
 
 NAME = "fence-translate"
 STDIN = "<stdin>"
@@ -69,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def body() -> int:
         translate, path, output = _parse_arguments(argv)
         file = STDIN if path == "-" else path
+        check_folders([output])
         check_outputs(NAME, {"-o": output}, [path])
         try:
             text = _read(None if path == "-" else path, file)

@@ -12,13 +12,11 @@ Path = str | os.PathLike[str]
 def check_outputs(
     tool: str, outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]
 ) -> None:
-    """Raise ``ToolError`` where an output of a tool is an input or another output, by any name, or
-    has no folder.
+    """Raise ``ToolError`` where an output of a tool is an input or another output, by any name.
 
     ``outputs`` are named by their flags. Only regular files can be lost: ``-`` and devices may be
     several.
     """
-    check_folders(outputs.values())
     named = {flag: path for flag, path in outputs.items() if path is not None and _is_file(path)}
     read = [path for path in inputs if path is not None and os.path.isfile(path)]
     for flag, path in named.items():

@@ -591,7 +591,7 @@ def test_a_picture_that_is_too_large_is_incomplete(
 def test_an_output_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     source = str(CORPUS / "MP.litmus")
     assert fence_sim.main(["convert", source, "-o", "/no/such/folder/x.mlir"]) == USAGE
-    assert "/no/such/folder/x.mlir: error: there is no folder" in capsys.readouterr().err
+    assert "/no/such/folder/x.mlir: error: No such file" in capsys.readouterr().err
 
 
 def test_columns_are_run(capsys: pytest.CaptureFixture[str]) -> None:

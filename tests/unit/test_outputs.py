@@ -52,7 +52,6 @@ WITHOUT_A_FOLDER: tuple[tuple[Main, list[str]], ...] = (
     (fence_check.main, ["in.ptx", "-o", "no/x"]),
     (fence_check.main, ["in.ptx", "--fix", "-o", "no/x"]),
     (fence_check.main, ["in.ptx", "--write-baseline", "no/x"]),
-    (fence_sim.main, ["graph", "test.mlir", "-o", "no/x.dot"]),
 )
 
 
