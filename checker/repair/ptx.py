@@ -83,11 +83,11 @@ class PtxCode:
     def puts(self, text: str, first: int, last: int) -> Iterator[Repair]:
         """The text put wherever it can matter: between two statements first, the nearest to the
         last of them before the others, and the end of a loop last."""
-        gaps = sorted(self._gaps(), key=lambda gap: _distance(*gap, first, last))
+        gaps = sorted(self.gaps(), key=lambda gap: _distance(*gap, first, last))
         for action, number, _ in gaps:
             yield (Edit(action, self.spots[number], text),)
 
-    def _gaps(self) -> Iterator[tuple[Action, int, bool]]:
+    def gaps(self) -> Iterator[tuple[Action, int, bool]]:
         """The places between statements: before all that others may notice, and at the end of a
         block that goes on at a label; True where a loop begins again after it."""
         for block in self.function.blocks:
@@ -191,6 +191,26 @@ def _put(texts: Iterable[str], *, near: bool) -> Row:
     return candidates
 
 
+def _at_copies(text: str) -> Row:
+    """The text at all copies of one statement of the source: of an unrolled loop, of which one at
+    least is between what a finding is about."""
+
+    def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+        first, last = _ends_of(code, fault)
+        near = range(first + 1, last + 1)
+        statements = {each.number: each for each in code.editable}
+        copies: dict[tuple[Action, Hashable, str], dict[int, Edit]] = {}
+        for action, number, _ in code.gaps():
+            at = statements[number]
+            edit = Edit(action, code.spots[number], text)
+            copies.setdefault((action, at.source, at.statement.operation), {})[number] = edit
+        for (_, source, _), own in copies.items():
+            if source is not None and len(own) > 1 and not own.keys().isdisjoint(near):
+                yield tuple(own.values())
+
+    return candidates
+
+
 def _number_of(code: PtxCode, edit: Edit) -> int:
     return next(number for number, spot in code.spots.items() if spot == edit.at)
 
@@ -241,54 +261,136 @@ def _both_orders(code: PtxCode, fault: Fault) -> Iterator[Repair]:
                 yield (*chain.from_iterable(signal), *code.renamed(read, acquire))
 
 
-_UPDATES = frozenset("add min max and or xor".split())
-"""Operations that ``red`` has too. Source: PTX ISA, red."""
+_INTEGERS = frozenset({"u32", "s32", "u64", "s64"})
+_BITS = frozenset({"b32", "b64"})
+_UPDATES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "add": _INTEGERS | {"f32", "f64"},
+        "min": _INTEGERS,
+        "max": _INTEGERS,
+        "and": _BITS,
+        "or": _BITS,
+        "xor": _BITS,
+    }
+)
+"""Operations that ``red`` and ``atom`` have too, and their types. Source: PTX ISA, red; atom."""
 _UNSIGNED = {"s32": "u32", "s64": "u64"}
 """The types of sums: red has no s64, and u32 is the one of atomicAdd."""
 
 
 def _as_update(code: PtxCode, fault: Fault) -> Iterator[Repair]:
-    """One atomic update in place of a load, an operation, and a store to the same address."""
-    made: dict[str, list[PtxInstruction]] = {}
-    uses = Counter(name for each in code.instructions for name in each.statement.uses)
-    for each in code.editable:
-        for register in each.statement.defines:
-            made.setdefault(register, []).append(each)
-
-    def only(register: str, operations: Container[str]) -> PtxInstruction | None:
-        """The one instruction that makes a value, where that is used once."""
-        found = made.get(register, [])
-        is_one = len(found) == 1 and uses[register] == 1 and not found[0].statement.guard
-        return found[0] if is_one and found[0].statement.opcode.words[0] in operations else None
-
+    """One atomic update in place of a load, an operation, and a store to the same address; then
+    all that the code has of one access of the source."""
+    updates = _Updates(code)
     for store in code.at((fault.line, *fault.about)):
+        own = updates.at(store)
+        if own is None:
+            continue
+        yield own
+        copies = [each for each in code.editable if each.source == store.source is not None]
+        yield tuple(chain.from_iterable(filter(None, map(updates.at, copies))))
+
+
+class _Updates:
+    """The updates of a function that are several statements."""
+
+    def __init__(self, code: PtxCode):
+        self._code = code
+        self._uses = Counter(name for each in code.instructions for name in each.statement.uses)
+        self._block = {
+            each.number: block for block in code.function.blocks for each in block.instructions
+        }
+        self._made: dict[str, list[PtxInstruction]] = {}
+        for each in code.editable:
+            for register in each.statement.defines:
+                self._made.setdefault(register, []).append(each)
+
+    def at(self, store: PtxInstruction) -> Repair | None:
+        """The update that ends with a store; None if there is none, or a value has another use
+        that the update would not give it."""
         statement = store.statement
         if statement.operation != "st" or len(statement.operands) != len(("address", "value")):
-            continue
+            return None
         address, value = statement.operands
-        if (operation := only(value, _UPDATES)) is None:
-            continue
+        operation = self._only(value, _UPDATES)
+        if operation is None or self._uses[value] > 1:
+            return None
+        words = operation.statement.opcode.words
+        if words[-1] not in _UPDATES[words[0]]:
+            return None
         for place in (1, 2):
-            load = only(operation.statement.operands[place], ("ld",))
+            old, other = (operation.statement.operands[each] for each in (place, 3 - place))
+            load = self._only(old, ("ld",))
             if load is None or load.statement.operands[1:] != (address,):
                 continue
-            other = operation.statement.operands[3 - place]
-            name = _update_name(operation.statement.opcode.words, statement.opcode.words)
-            guard = f"@{statement.guard} " if statement.guard else ""
-            yield (
-                replace(code.spots[store.number], f"{guard}{name} {address}, {other};"),
-                delete(code.spots[operation.number]),
-                delete(code.spots[load.number]),
-            )
+            names = {*statement.uses, *operation.statement.uses} - {old, value}
+            if not self._is_one_step(load, store, names):
+                continue
+            spots = self._code.spots
+            name = _update_name(words, statement.opcode.words)
+            if self._uses[old] == 1:
+                guard = f"@{statement.guard} " if statement.guard else ""
+                update = replace(spots[store.number], f"{guard}red.{name} {address}, {other};")
+                return update, delete(spots[operation.number]), delete(spots[load.number])
+            if not statement.guard:
+                new = f"atom.{name} {old}, {address}, {other};"
+                gone = (delete(spots[each.number]) for each in (operation, store))
+                return replace(spots[load.number], new), *gone
+        return None
+
+    def _only(self, register: str, operations: Container[str]) -> PtxInstruction | None:
+        """The one instruction that makes a value."""
+        found = self._made.get(register, [])
+        is_one = len(found) == 1 and not found[0].statement.guard
+        return found[0] if is_one and found[0].statement.opcode.words[0] in operations else None
+
+    def _is_one_step(self, load: PtxInstruction, store: PtxInstruction, names: set[str]) -> bool:
+        """True where nothing between changes these registers, or could be noticed."""
+        block = self._block[load.number]
+        if block is not self._block[store.number] or load.number > store.number:
+            return False
+        between = (x for x in block.instructions if load.number < x.number < store.number)
+        return all(
+            names.isdisjoint(each.statement.defines)
+            and (each.statement.kind in SILENT or each.statement.operation == "ld")
+            for each in between
+        )
 
 
 def _update_name(operation: Sequence[str], store: Sequence[str]) -> str:
-    """The name of ``red`` for the words of an operation and of the store of its result."""
+    """The name of an update for the words of an operation and of the store of its result."""
     first, kind = operation[0], operation[-1]
     space = next((word for word in store if word.startswith(("global", "shared"))), "")
     scope = _CTA if space.startswith("shared") else _GPU
     kind = _UNSIGNED.get(kind, kind) if first == "add" else kind
-    return ".".join(filter(None, ("red", "relaxed", scope, space, first, kind)))
+    return ".".join(filter(None, ("relaxed", scope, space, first, kind)))
+
+
+def _tested_reads(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """A strong read where a test of its value guards an update of the same place; then all that
+    the code has of one access of the source."""
+    at = code.at((fault.line, *fault.about))
+    updated = {
+        operand
+        for each in at
+        if each.statement.operation in ("atom", "red")
+        for operand in each.statement.operands
+    }
+    tested = {
+        name
+        for each in code.instructions
+        if each.statement.opcode.words[0] == "setp"
+        for name in each.statement.uses
+    }
+
+    weak = [x for x in code.editable if x.statement.operation == "ld" and not x.statement.is_strong]
+    for read in at:
+        value, *address = read.statement.operands or ("",)
+        if read not in weak or value not in tested or updated.isdisjoint(address):
+            continue
+        for some in ((read,), [x for x in weak if x.source == read.source is not None]):
+            names = ((each, ordered_name(each.statement, "relaxed", _GPU)) for each in some)
+            yield tuple(chain.from_iterable(code.renamed(each, name) for each, name in names))
 
 
 _BOTH_SIDES = {"ld": "acquire", "st": "release", "red": "release", "atom": "acq_rel"}
@@ -442,6 +544,7 @@ def _narrower_proxy(code: PtxCode, fault: Fault) -> Iterator[Repair]:
 _RELEASES = _several(_orders("release", reads=False), _between(*_FENCES))
 _SIGNALS = _several(
     _as_update,
+    _tested_reads,
     _orders("release", reads=False),
     _both_orders,
     _all_orders,
@@ -449,6 +552,7 @@ _SIGNALS = _several(
 )
 _ACQUIRES = _several(_orders("acquire", reads=True), _between(*_FENCES))
 _BARRIERS = _between(_MEET)
+_MEETINGS = (_MEET, _WARP_MEETS)
 _IN_CLUSTER = _several(_cluster_arrivals, _between(_CLUSTER_MEETS), _before_ends)
 
 ROWS: Mapping[Rule, Row] = MappingProxyType(
@@ -463,7 +567,13 @@ ROWS: Mapping[Rule, Row] = MappingProxyType(
             _orders("acquire", reads=True), _all_orders, _between(*_FENCES)
         ),
         Rule.UNORDERED_SIGNAL: _SIGNALS,
-        Rule.MISSING_BARRIER: _several(_as_update, _between(_MEET, _WARP_MEETS)),
+        Rule.MISSING_BARRIER: _several(
+            _as_update,
+            _tested_reads,
+            _put(_MEETINGS, near=True),
+            _at_copies(_MEET),
+            _put(_MEETINGS, near=False),
+        ),
         Rule.PROXY_FENCE: _between(*_PROXY_FENCES),
         Rule.PROXY_ACQUIRE: _between(*_PROXY_FENCES),
         Rule.PROXY_READS: _between(*_PROXY_FENCES),

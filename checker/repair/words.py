@@ -54,7 +54,7 @@ _UPDATES: Mapping[str, str] = MappingProxyType(
     {each: f"atomic{each.capitalize()}" for each in ("add", "min", "max", "and", "or", "xor")}
 )
 """CUDA's functions for updates."""
-_RED = re.compile(rf"\bred\.(?:[\w:]+\.)*({'|'.join(_UPDATES)})\.\w+ ")
+_UPDATE = re.compile(rf"\b(?:red|atom)\.(?:[\w:]+\.)*({'|'.join(_UPDATES)})\.\w+ ")
 
 Places = Callable[[int], SourceLocation | None]
 """The author's place of the statement at a line of the code, if it is known."""
@@ -68,13 +68,18 @@ def described(repair: Repair, line_of: Callable[[int], int], place_of: Places) -
     """
     by_place: dict[Hashable, list[Edit]] = {}
     for edit in repair:
-        place = place_of(line_of(edit.at.line)) if edit.action is Action.REPLACE else None
-        names = (edit.at.text.split()[0], edit.text.split()[0]) if place else edit.at
-        by_place.setdefault((place, names), []).append(edit)
+        place = place_of(line_of(edit.at.line))
+        names = [_first(edit.text), _first(edit.at.text)] if place else [edit.at]
+        by_place.setdefault((place, edit.action, *names), []).append(edit)
     for edit, *copies in by_place.values():
         text = _described(edit, line_of(edit.at.line), place_of)
         lines = ", ".join(str(line_of(each.at.line)) for each in copies)
         yield f"{text}; likewise in line{'s' if copies[1:] else ''} {lines}" if copies else text
+
+
+def _first(text: str) -> str:
+    """The name of the first instruction of a text, without its guard."""
+    return next((each for each in text.split() if not each.startswith("@")), "")
 
 
 def _described(edit: Edit, line: int, place_of: Places) -> str:
@@ -94,7 +99,8 @@ def _described(edit: Edit, line: int, place_of: Places) -> str:
             ways = [
                 way for word, way in _ORDER_WORDS.items() if place is not None and word in gained
             ]
-            ways += [f"`{_UPDATES[found[1]]}()`" for found in _RED.finditer(text) if place]
+            if place is not None and not _UPDATE.search(old):
+                ways += [f"`{_UPDATES[found[1]]}()`" for found in _UPDATE.finditer(text)]
             return f"{said}: {ways[0]}" if ways else said
         case Action.DELETE:
             word = SOURCE_WORDS.get(_joined(edit.at.text))

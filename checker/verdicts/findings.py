@@ -24,6 +24,7 @@ from fencewright.checker.verdicts.model import (
     Root,
     Verdict,
 )
+from fencewright.lowering.code.value import Result
 
 _REMEDIES: Mapping[Rule, str] = {
     Rule.MISSING_BARRIER: "write __syncthreads() between the two",
@@ -471,6 +472,8 @@ def _remedy(conflict: Conflict) -> str:
             return _OF_SCOPES
         if _is_update(first, second):
             return _OF_UPDATE
+        if _is_tested(first, second) or _is_tested(second, first):
+            return _REMEDIES[Rule.SPIN]
         if conflict.relation is Relation.GRID:
             return _OF_NOTHING
         if _is_of_itself(conflict):
@@ -478,6 +481,19 @@ def _remedy(conflict: Conflict) -> str:
         if conflict.relation is Relation.WARP:
             return _OF_WARP
     return _REMEDIES[conflict.finding]
+
+
+def _is_tested(read: Access, update: Access) -> bool:
+    """True of a weak read of a value that an atomic update of the place depends on."""
+    return (
+        not read.writes
+        and not read.is_strong
+        and update.is_atomic
+        and any(
+            isinstance(leaf, Result) and leaf.instruction == read.instruction
+            for leaf in leaves(each.value for each in update.conditions)
+        )
+    )
 
 
 def _is_update(first: Access, second: Access) -> bool:

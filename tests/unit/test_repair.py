@@ -732,17 +732,137 @@ def test_an_update_of_several_statements_becomes_one(
     assert "ld.global" not in written.read_text()
 
 
+def texts_of(text: str, line: int, *about: int) -> list[str]:
+    """The texts of all candidates for a missing barrier."""
+    file = read_ptx(text, "k.ptx")
+    fault = Fault("missing-barrier", "k", line, Level.ERROR, about)
+    found = [edit.text for repair in candidates_of(file, file.text, fault) for edit in repair]
+    assert found
+    return found
+
+
 @pytest.mark.parametrize(
-    "more",
+    ("old", "new"),
     [
-        "add.s32 %r4, %r2, 1;",  # The old value has another use.
-        "st.global.u32 [%rd1+4], %r3;",
-        "add.s32 %r3, %r1, 4;",  # The value may be another one.
+        (" .loc 1 4 1\n", " st.global.u32 [%rd1+4], %r3;\n"),
+        (" .loc 1 4 1\n", " add.s32 %r3, %r1, 4;\n"),  # The value may be another one.
+        ("add.s32 %r3", "add.s64 %rd1, %rd1, 4;add.s32 %r3"),  # The place is another one.
+        ("add.s32 %r3", "st.global.u32 [%rd1+4], 1;add.s32 %r3"),
+        ("max.s32", "max.f32"),  # red has none.
     ],
 )
-def test_an_update_whose_values_are_used_elsewhere_stays(more: str, tmp_path: Path) -> None:
-    file = read_ptx(UPDATE.replace(" .loc 1 4 1\n", f" {more}\n"), "k.ptx")
-    fault = Fault("missing-barrier", "k", 13, Level.ERROR, (11,))
-    texts = [edit.text for repair in candidates_of(file, file.text, fault) for edit in repair]
-    assert texts
-    assert not any("red." in text for text in texts)
+def test_an_update_whose_values_are_used_elsewhere_stays(old: str, new: str) -> None:
+    text = UPDATE.replace("add.s32", "max.s32") if old == "max.s32" else UPDATE
+    found = texts_of(text.replace(old, new), 13, 11)
+    assert not any("red." in text or "atom." in text for text in found)
+
+
+def test_an_update_gives_the_old_value_where_that_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    use = " mul.wide.u32 %rd0, %r2, 4;\n add.s64 %rd2, %rd2, %rd0;\n st.global.u32 [%rd2], 1;\n"
+    text = UPDATE.replace("data)", "data, .param .u64 out)").replace("%r1, %r2;", "%r2, 1;")
+    text = text.replace("[data];", "[data]; ld.param.u64 %rd2, [out];")
+    code.write_text(text.replace(" .loc 1 4 1\n", use))
+    texts = texts_of(code.read_text(), 13, 11)
+    assert "atom.relaxed.gpu.global.add.u32 %r2, [%rd1], 1;" in texts
+    fence_check.main([str(code), "--isolated", "--fix", "-o", str(written)])
+    assert "line 11 (q.cu:3): `atomicAdd()`" in capsys.readouterr().out
+
+
+ROUND = """\
+ .loc 1 3 2
+ ld.global.u32 %r2, [%rd1];
+ add.s32 %r3, %r2, 1;
+ st.global.u32 [%rd1], %r3;
+"""
+
+
+def test_the_copies_of_an_update_become_atomics_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    head, tail = UPDATE.replace("%r<5>", "%r<6>").split(" .loc 1 3 2\n")
+    again = ROUND.replace("%r2", "%r4").replace("%r3", "%r5")
+    code.write_text(f"{head}{ROUND}{again} .loc{tail.partition('.loc')[2]}")
+    assert fence_check.main([str(code), "--isolated", "--fix", "-o", str(written)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("note: repair: ") == 3
+    assert "`atomicAdd()`; likewise in line 17" in said
+    assert written.read_text().count("red.relaxed.gpu") == 2
+
+
+GUARD = """\
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 data)
+{
+ .reg .pred %p<2>; .reg .b32 %r<5>; .reg .b64 %rd<3>;
+ ld.param.u64 %rd1, [data];
+ mov.u32 %r1, %tid.x;
+ ld.global.u32 %r2, [%rd1];
+ setp.ge.u32 %p1, %r2, %r1;
+ @%p1 bra E;
+ atom.global.max.u32 %r3, [%rd1], %r1;
+E:
+ ret;
+}
+"""
+
+
+def test_a_read_that_guards_an_update_becomes_strong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    code.write_text(GUARD)
+    assert fence_check.main([str(code), "--isolated", "--fix", "-o", str(written)]) == 0
+    said = capsys.readouterr().out
+    assert "read it by a volatile or atomic load" in said
+    assert "ld.relaxed.gpu.global.u32 %r2, [%rd1];" in written.read_text()
+
+
+def test_a_read_that_no_test_uses_stays_weak() -> None:
+    plain = GUARD.replace("setp.ge.u32 %p1, %r2", "setp.ge.u32 %p1, %r1")
+    assert not any("ld.relaxed" in text for text in texts_of(plain, 12, 9))
+
+
+STEP = """\
+ .loc 1 5 1
+ @%p1 bra L{0};
+ .loc 1 6 1
+ ld.shared.u32 %r3, [%r2+{1}];
+ st.shared.u32 [%r2], %r3;
+L{0}:
+"""
+TREE = f"""\
+.version 8.6
+.target sm_90
+.address_size 64
+.file 1 "q.cu"
+.visible .entry k()
+{{
+ .reg .pred %p<2>; .reg .b32 %r<5>;
+ .shared .b32 s[256];
+ mov.u32 %r1, %tid.x;
+ shl.b32 %r2, %r1, 2;
+ mov.u32 %r4, s;
+ add.u32 %r2, %r2, %r4;
+ setp.ge.u32 %p1, %r1, 32;
+ .loc 1 3 1
+ st.shared.u32 [%r2], %r1;
+{STEP.format(1, 128)} setp.ge.u32 %p1, %r1, 16;
+{STEP.format(2, 64)} ret;
+}}
+"""
+
+
+def test_a_barrier_is_put_in_all_copies_of_a_round() -> None:
+    file = read_ptx(TREE, "k.ptx")
+    fault = Fault("missing-barrier", "k", 19, Level.ERROR, (15,))
+    found = candidates_of(file, file.text, fault)
+    repair = next(each for each in found if [edit.text for edit in each] == ["bar.sync 0;"] * 2)
+    assert [edit.at.line for edit in repair] == [17, 24]
+    (text,) = described(repair, lambda line: line, lambda line: SourceLocation("q.cu", 5))
+    assert text.endswith("(`bar.sync 0` before line 17); likewise in line 24")
