@@ -244,7 +244,8 @@ ADVICE: Mapping[Rule, Advice] = MappingProxyType(
         ),
         Rule.MISSING_BARRIER: Advice(
             "Put `__syncthreads()` between the two accesses, on every path of every thread; "
-            "`__syncwarp()` where both threads are of one warp.",
+            "`__syncwarp()` where both threads are of one warp. An update by many threads has to "
+            "be one atomic, and the read that decides on it atomic too.",
             "Where the launch makes the addresses distinct: give it with `--grid` and `--block`.",
             cuda=Pair(f"{_CUDA_TILE}{_CUDA_READ}", f"{_CUDA_TILE}{_SYNC}{_CUDA_READ}"),
             hip=Pair(f"{_HIP_TILE}{_CUDA_READ}", f"{_HIP_TILE}{_SYNC}{_CUDA_READ}"),

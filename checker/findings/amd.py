@@ -50,9 +50,8 @@ PAGES = (
         architectures=(CDNA,),
         summary="A function does not wait for what its caller has in flight",
         text="By LLVM's calling convention a function that is called may find loads to any "
-        "register "
-        "in flight and waits for all counters first. What it reads or writes before that may be "
-        "replaced by a load of the caller.",
+        "register in flight and waits for all counters first. A register that it reads or "
+        "writes earlier may be replaced by a load of the caller.",
         source="LLVM, SIInsertWaitcnts: the wait at the entry of a function that is no kernel",
         examples=(
             Example(
@@ -122,7 +121,7 @@ PAGES = (
         rule=Rule.CUMULATIVE_ACQUIRE,
         levels=(_ERROR, _WARNING),
         architectures=(CDNA,),
-        summary="What is acquired for the work-group may be passed on too early",
+        summary="Acquired data may be passed on to the work-group too early",
         text="Happens-before is transitive: what a wave acquires from the agent has to hold for "
         "its "
         "work-group when the wave publishes to that. Where the waves of a work-group are on "
@@ -173,10 +172,9 @@ PAGES = (
         levels=(_WARNING, _NOTE),
         architectures=(CDNA,),
         summary="An access is issued while a write-back is under way",
-        text="A write-back is complete when vmcnt says so. An access that others may see and that "
-        "is "
-        "issued before tells them of data which their memory does not have yet. The same holds for "
-        "write-backs of other waves since a barrier.",
+        text="A write-back is complete when vmcnt says so. An access issued before may show "
+        "others a flag while their memory lacks the data. The same holds for write-backs of "
+        "other waves since a barrier.",
         source=f"{_MODEL}, release: buffer_wbl2, then s_waitcnt vmcnt(0)",
         examples=(
             Example(
@@ -192,9 +190,9 @@ PAGES = (
         levels=(_WARNING, _NOTE),
         architectures=(CDNA,),
         summary="A write to LDS is in flight at a barrier",
-        text="`s_barrier` waits for waves, not for their accesses. If LDS is read before the next "
-        "barrier the reader may be first. The same for a read in flight with writes after the "
-        "barrier. A note if it takes a launch that the code does not name.",
+        text="`s_barrier` waits for waves, not for their accesses. A thread that reads the LDS "
+        "before the next barrier may come first; so may one that writes LDS of which a read "
+        "is in flight. A note if it takes a launch that the code does not name.",
         source="MI300 ISA 4.3, s_barrier; 4.4, wait counters",
         examples=(
             Example(
@@ -228,11 +226,10 @@ PAGES = (
         rule=Rule.CUMULATIVE,
         levels=(_WARNING, _NOTE),
         architectures=(CDNA,),
-        summary="A wave publishes what other waves may still have in flight",
-        text="After a barrier one wave often publishes what all have stored. A wave can wait for "
-        "its "
-        "own stores alone, so that each has to wait before the barrier. A note if those stores "
-        "stay in an L2 of many, which only a write-back publishes.",
+        summary="A wave publishes stores that other waves may have in flight",
+        text="After a barrier one wave often publishes the stores of all. A wave can wait for "
+        "its own stores alone, so that every wave has to wait before the barrier. A note if "
+        "those stores stay in an L2 of many, which only a write-back publishes.",
         source=f"{_MODEL}, release at workgroup scope before s_barrier",
         examples=(
             Example(
@@ -248,8 +245,8 @@ PAGES = (
         levels=(_NOTE,),
         architectures=(CDNA,),
         summary="A write-back is redundant",
-        text="No path leads there with a store that has yet to be written back so far, or another "
-        "write-back does it in time.",
+        text="On every path all stores are already written back that far, or another write-back "
+        "does it in time.",
         source=_MODEL,
         examples=(
             Example(
@@ -265,8 +262,7 @@ PAGES = (
         levels=(_NOTE,),
         architectures=(CDNA,),
         summary="An invalidate is redundant",
-        text="Nothing after it reads what a cache may hold an old copy of, or not before the next "
-        "invalidate.",
+        text="Before the next invalidate nothing reads data that a cache may hold in an old copy.",
         source=_MODEL,
         examples=(
             Example(

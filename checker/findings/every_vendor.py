@@ -22,7 +22,7 @@ PAGES = (
         rule=Rule.RELEASE,
         levels=(_ERROR, _NOTE),
         architectures=_BOTH,
-        summary="An access may not be done when what publishes it issues",
+        summary="An access may not be done when its signal issues",
         text="The source orders an access before an atomic write or a barrier by a release; in the "
         "code it may not be done for all of that scope when the atomic or barrier issues. Who sees "
         "the flag may then not see the data. Found with `--source` or `--run`. A note where it "
@@ -161,10 +161,10 @@ PAGES = (
         levels=(_ERROR, _WARNING, _NOTE),
         architectures=_BOTH,
         summary="A wait for a flag orders nothing after it",
-        text="What is read after the wait may be older than the flag, for lack of an acquire of a "
-        "scope that includes who wrote it. PTX: a race that is ordered by the flag but for that; "
-        "or, where another kernel writes the flag, a wait that orders nothing whatever that "
-        "does, a note if this kernel signals too. AMD: the flag's value is used for nothing else.",
+        text="What is read after the wait may be older than the flag, for lack of an acquire of "
+        "a scope that includes who wrote it. PTX: a race that an acquire would end; or, "
+        "where another kernel writes the flag, a wait without an acquire: a note if this "
+        "kernel signals too. AMD: only where the flag's value has no other use.",
         source=_MODELS,
         examples=(
             Example(
@@ -224,7 +224,7 @@ PAGES = (
         rule=Rule.MISSING_BARRIER,
         levels=(_ERROR, _WARNING, _NOTE),
         architectures=_BOTH,
-        summary="Threads access what others write with no barrier between",
+        summary="Threads access memory that others write, with no barrier between",
         text="Two threads of a block access one place, one of them writes, and some launch lets "
         "them meet, as no barrier is between. PTX: an error where execution shows it. A warning "
         "otherwise, a note where it takes a launch or values that the text does not say.",
@@ -245,9 +245,8 @@ PAGES = (
         levels=(_NOTE,),
         architectures=_BOTH,
         summary="A barrier is redundant",
-        text="It orders nothing: what threads access before it and after it does not meet, or "
-        "another "
-        "barrier stands between the same accesses.",
+        text="No accesses before it conflict with those after it, or another barrier stands "
+        "between the same accesses.",
         source=_MODELS,
         examples=(
             Example(

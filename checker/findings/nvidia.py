@@ -78,11 +78,10 @@ PAGES = (
         Rule.PROXY_FENCE,
         (_ERROR, _WARNING, _NOTE),
         summary="A proxy fence is missing",
-        text="What threads write through the generic proxy is read or overwritten through the "
-        "async "
-        "proxy by a copy or a matrix product, with no fence between the two proxies on some path. "
-        "An error where an execution shows it, a warning where none does or where shared memory is "
-        "read that may be the same, a note otherwise.",
+        text="A copy or a matrix product reads or overwrites, through the async proxy, data that "
+        "threads write through the generic proxy, with no fence between the two proxies on "
+        "some path. An error where an execution shows it, a warning where none does or "
+        "where shared memory is read that may be the same, a note otherwise.",
         source=_PROXIES,
         bad=f"{_STORE}bar.sync 0;\n{_BULK_STORE}",
         good=f"{_STORE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",
@@ -113,10 +112,11 @@ PAGES = (
     _page(
         Rule.ASYNC_UNWAITED,
         (_ERROR, _WARNING, _NOTE),
-        summary="What is asynchronous has not been waited for",
-        text="An operation in flight has its data, registers or tensor map used, or overwritten, "
-        "or the kernel ends, before a wait of its kind. An error where one thread does both, a "
-        "warning where their places may differ, or other threads come too early.",
+        summary="An asynchronous operation is not waited for",
+        text="The data, registers or tensor map of an operation in flight are used or "
+        "overwritten, or the kernel ends, before a wait for it. An error where one thread "
+        "does both, a warning where their places may differ, or other threads come too "
+        "early.",
         source="PTX ISA, Asynchronous Operations; cp.async.wait_group, wgmma.wait_group",
         bad="cp.async.ca.shared.global [tile], [%rd1], 4;\nbar.sync 0;\n"
         "ld.shared.b32 %r1, [tile];\n",
@@ -137,7 +137,7 @@ PAGES = (
     _page(
         Rule.READ_ONLY,
         (_ERROR, _WARNING, _NOTE),
-        summary="What changes is loaded as read-only",
+        summary="Changing data are loaded as read-only",
         text="`ld.global.nc` may be served by a cache that is not coherent: it is for data that "
         "stay as they are while the kernel runs. An error or a warning where the kernel writes "
         "there, a warning after an acquire from other work-groups.",
@@ -148,7 +148,7 @@ PAGES = (
     _page(
         Rule.GRID_DEPENDENCY,
         (_WARNING, _NOTE),
-        summary="Global memory is read before the wait for the grid before",
+        summary="Global memory is read before the wait for the previous grid",
         text="A kernel that has `griddepcontrol.wait` may start before the grid that it depends on "
         "has ended, and reads global memory on a path without the wait. A warning if elsewhere it "
         "reads by the same pointer after the wait, a note otherwise.",
@@ -180,7 +180,7 @@ PAGES = (
     _page(
         Rule.CLUSTER_BARRIER,
         (_ERROR, _WARNING, _NOTE),
-        summary="A barrier of the cluster does not order what it should",
+        summary="Accesses of two blocks lack a barrier of the cluster",
         text="A block accesses shared memory of another one of its cluster, and no barrier of the "
         "cluster orders it with the accesses there, or a relaxed one. Or a block frees tensor "
         "memory of a pair, or ends while another one may access its memory: a warning.",
@@ -222,10 +222,9 @@ PAGES = (
     _page(
         Rule.MBARRIER_ORDER,
         (_ERROR, _WARNING, _NOTE),
-        summary="A relaxed operation on an mbarrier does not order what it should",
-        text="An arrival after stores to shared memory, or a wait before loads, is relaxed: who "
-        "waits "
-        "for the phase need not see the stores.",
+        summary="A relaxed operation on an mbarrier orders no data",
+        text="An arrival after stores to shared memory, or a wait before loads, is relaxed: "
+        "threads that wait for the phase need not see the stores.",
         source="PTX ISA, mbarrier.arrive, mbarrier.try_wait: .sem",
         bad=f"@%p0 {_STORE}@%p0 {_ARRIVE.format('relaxed')}{_WAIT}{_LOAD}",
         good=f"@%p0 {_STORE}@%p0 {_ARRIVE.format('release')}{_WAIT}{_LOAD}",

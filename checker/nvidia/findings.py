@@ -378,7 +378,7 @@ def _surplus_proxy_fence(file: PtxFile, fence: PtxInstruction, *, is_narrowed: b
         less = "write fence.proxy.async.shared::cta"
         message = f"{fence} is needed for shared memory only: {less}"
         return _finding(fence, Rule.SURPLUS_PROXY_FENCE, _NOTE, message)
-    message = f"{fence} can go: all accesses by the async proxy are ordered without it"
+    message = f"{fence} is redundant: all accesses by the async proxy are ordered without it"
     return _can_go(file, fence, Rule.SURPLUS_PROXY_FENCE, message)
 
 

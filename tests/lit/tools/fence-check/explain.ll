@@ -20,7 +20,7 @@
 ; ALL: # not-compared
 
 ; LIST: hazard-raw: error; AMD: A register is used while a load that writes it is in flight
-; LIST: release: error, note; AMD, PTX: An access may not be done when what publishes it issues
+; LIST: release: error, note; AMD, PTX: An access may not be done when its signal issues
 ; LIST: proxy-fence: error, warning, note; PTX: A proxy fence is missing
 
 ; UNKNOWN: fence-check: error: 'lds-barier' is no rule: fence-check --list-rules lists them
