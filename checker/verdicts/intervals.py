@@ -9,7 +9,7 @@ threads part on the way to it, all sides come to the same next barrier in the sa
 none.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -310,6 +310,7 @@ class Walks:
         self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
         self._pending: dict[tuple[int, frozenset[int]], Pending] = {}
+        self._missed: dict[tuple[int, Scope], Sequence[tuple[int, tuple[Literal, ...]]]] = {}
         self._false: dict[tuple[Literal, tuple[int, ...]], bool] = {}
         self._ways: dict[int | None, Mapping[_Node, Roles]] = {}
         for start in self.starts:
@@ -340,14 +341,24 @@ class Walks:
             found |= counted & self._parted(start, level, ends | self._never(start))
         return found
 
-    def missed(self, access: Access, level: Scope) -> Iterator[tuple[int, tuple[Literal, ...]]]:
+    def missed(self, access: Access, level: Scope) -> Sequence[tuple[int, tuple[Literal, ...]]]:
         """The next barriers to which others come, while the thread of an access ends, each with
         conditions on which it does."""
+        key = access.number, level
+        known = self._missed.get(key)
+        if known is None:
+            known = self._missed[key] = tuple(self._missed_by(access, level))
+        return known
+
+    def _missed_by(self, access: Access, level: Scope) -> Iterator[tuple[int, tuple[Literal, ...]]]:
         conditions = {(each.value, each.polarity) for each in access.conditions}
         steady = frozenset(each for each in conditions if is_steady(each[0]))
         here = self.kernel.block_of[access.instruction]
         for start, state in self._members.get(access.instruction, ()):
             never = self._never(start)
+            parted = self._parted(start, level, self._ends[start] | never)
+            if not parted:
+                continue
             own = {
                 node: tuple(each for each in targets if self._may_take(node, each, steady))
                 for node, targets in self._graphs[start].items()
@@ -356,9 +367,7 @@ class Walks:
             way = graph.within(graph.backward.reachable(never.keys()))
             if (here, state) in way.successors:
                 taken = tuple(self._only_way(way, (here, state)))
-                for each in self._parted(start, level, self._ends[start] | never):
-                    if each in self.barriers:
-                        yield each, taken
+                yield from ((each, taken) for each in parted if each in self.barriers)
 
     def _may_take(self, node: _Node, target: _Node, conditions: Roles) -> bool:
         literals = self.kernel.edge_literals.get((node[0], target[0]), ())
