@@ -137,6 +137,19 @@ def test_the_larger_of_an_index_and_0_is_that_index(least: int, is_apart: bool) 
     assert (verdict_of(own + store("%r20")).kind is VerdictKind.RACE_FREE) is is_apart
 
 
+@pytest.mark.parametrize(("row", "is_apart"), [("%r8", True), ("%r21", False)])
+def test_the_rest_of_a_loop_begins_at_one_of_two_places(row: str, is_apart: bool) -> None:
+    """Planes of ``m`` rows, one after another, and one more: the first, or that after a loop."""
+    body = f"""
+        shr.u32 %r21, %r8, 1; mad.lo.u32 %r20, %r8, %r1, %r7; mad.lo.u32 %r22, {row}, %r1, %r7;
+        mul.lo.u32 %r23, %r1, %r2; mov.u32 %r24, 0;
+    L:  {store("%r20")} add.u32 %r20, %r20, %r23;
+        add.u32 %r24, %r24, 1; setp.ne.u32 %p1, %r24, %r3; @%p1 bra L;
+        setp.lt.u32 %p2, %r3, 4; selp.u32 %r25, %r22, %r20, %p2; {store("%r25")}
+    """
+    assert (verdict_of(PLANE + body).kind is VerdictKind.RACE_FREE) is is_apart
+
+
 def test_an_index_has_no_more_bits_than_its_limit() -> None:
     """Bits that are always 0 would cost steps, of which a kernel has few."""
     file = read_ptx(f"{HEAD}{PLANE}ret;\n}}\n", "k.ptx")
