@@ -68,8 +68,8 @@ def are_apart(
 
 
 def arms(kernel: Kernel, access: Access) -> tuple[Access, ...]:
-    """An access with one arm of a choice in its place, for both arms, as a loop that a compiler has
-    unrolled leaves them to the rest of its iterations; itself where it has no choice, or several.
+    """An access with one arm of a choice in its place, for both arms, as after a loop
+    that a compiler has unrolled; itself where it has no choice, or several.
     """
     form = access.place.offset
     e = Expressions(kernel.table)
@@ -531,7 +531,7 @@ def in_rows(
     if is_nested:
         one, other = (_with_last_columns(e, rows, lengths) for rows in (one, other))
     both = [(one.get(each, _NOTHING), other.get(each, _NOTHING)) for each in lengths]
-    # Indices that are not negative are below the length of their row, and no constant is surely so.
+    # An index is neither negative nor as large as the length of its row.
     for own, its in both[:-1]:
         for form in (own, its):
             is_before = own != its and form.constant < 0 and not form.terms
@@ -542,7 +542,7 @@ def in_rows(
     (columns, *rows) = both
     step = gcd(*(n for p in rows for f in p for n in (f.constant, *(t for _, t in f.terms))))
     parts = [(*columns, first.size, second.size), *((*own, step, step) for own in rows)]
-    parts += [(whole, whole, 1, 1) for whole in _divided(e, parts)]
+    parts += [(whole, whole, 1, 1) for whole in _numbers_alike(e, parts)]
     return tuple(
         Overlap(_part(first, own, size), 0, _part(second, its, other_size), 1)
         for own, its, size, other_size in parts
@@ -552,7 +552,7 @@ def in_rows(
 _NOTHING = LinearForm(0)
 
 
-def _divided(
+def _numbers_alike(
     e: Expressions, parts: Sequence[tuple[LinearForm, LinearForm, int | None, int | None]]
 ) -> Iterator[LinearForm]:
     """The numbers of which both threads have one quotient and one remainder, by their indices."""
@@ -575,8 +575,8 @@ def _divided(
 
 
 def _is_index(value: Value) -> bool:
-    """True of indices and sizes, and their products: what is less by one need be no part of what
-    is added to it, as multiples of a quotient are."""
+    """True of indices and sizes, and their products: a multiple of a quotient may be a part of the
+    number that it is subtracted from."""
     return not any(isinstance(_without_extension(each), Apply) for each in factors_of(value))
 
 
@@ -847,8 +847,8 @@ def _by_steps(digits: Iterable[_Digit]) -> list[_Digit]:
 def _between(
     own: _Terms, other: _Terms, distance: int, digits: Sequence[_Digit]
 ) -> list[_Digit] | None:
-    """The difference of what all threads have alike in two sums, as more digits, that are 0 in one
-    of both; None if it is no sum of multiples of sizes."""
+    """The difference of the terms that all threads have alike in two sums, as digits that are 0 in
+    one of both; None if it is no sum of multiples of sizes."""
     times = Counter[Value](dict(own))
     times.subtract(dict(other))
     products = {value: [*map(_size_name, factors_of(value))] for value, by in times.items() if by}

@@ -744,7 +744,7 @@ class BitVectors(Interpretation[Any, Any]):
         return self._divided[key][:2]
 
     def _divided_by(self, value: Any, size: Any, *, signed: bool) -> tuple[Any, Any]:
-        """The quotient and the remainder of a division by what is no constant.
+        """The quotient and the remainder of a division by a value that is no constant.
 
         The number is always the sum of the multiple and the remainder, also of bit-vectors that
         are divided by 0; that the quotient is one is asked for only where this does not decide.

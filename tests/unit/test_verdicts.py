@@ -962,7 +962,7 @@ DONE: ld.shared.u32 %r13, [s];
     ],
     ids=["right", "no barrier", "one thread goes on", "threads leave one by one"],
 )
-def test_all_threads_read_what_a_loop_has_reduced(parts: dict[str, str], is_free: bool) -> None:
+def test_all_threads_read_the_result_of_a_loop(parts: dict[str, str], is_free: bool) -> None:
     """They leave it in one iteration, after its barrier, or none of them was in it."""
     own = {"meet": "bar.sync 0;", "skip": "", "leave": "setp.eq.u32 %p3, %r9, 0; @%p3 bra DONE;"}
     verdict = verdict_of(REDUCED.format(**own | parts))
