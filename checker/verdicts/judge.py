@@ -552,7 +552,8 @@ class _Judge:
             return 0
         work = [term for each in kernel.accesses for term in terms_of(each)]
         work += [each.value for access in kernel.accesses for each in access.conditions]
-        work += [each.value for own in kernel.edge_literals.values() for each in own]
+        for literals in (*kernel.edge_literals.values(), *kernel.guards.values()):
+            work += [each.value for each in literals]
         index, seen = kernel.table.thread("%tid.x", 32), set[Value]()
         while work:
             part = work.pop()

@@ -202,7 +202,8 @@ def _of_copy(
     turn = None if arrival is None else turn_of(kernel, waited.ring, arrival)
     if turn is None:
         turn = Turn(loop_of(kernel, earlier.instruction))
-        doubt = doubt or "" if _ring_of_copy(kernel, earlier) == waited.ring else _OF_RING
+        if _ring_of_copy(kernel, earlier) != waited.ring:
+            doubt = doubt or _OF_RING
     late = AnyOf((elsewhere, _unfinished(kernel, turn, pair.earlier, waited, guard.thread)))
     return Claim(
         _RULE,
