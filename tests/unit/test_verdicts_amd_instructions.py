@@ -400,4 +400,5 @@ _TWO_SUMS = """
 def test_the_halves_of_two_sums_come_in_either_order():
     verdict = _judged(_TWO_SUMS.format(by=10))
     assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
+    assert "solver" not in verdict.by
     assert _judged(_TWO_SUMS.format(by=9)).kind in (VerdictKind.RACE, VerdictKind.LAUNCH)
