@@ -1,6 +1,7 @@
 """The work of fence-check: what few functions have costs the others nothing, and files are linear
 in their functions."""
 
+import gc
 import random
 import sys
 from collections.abc import Callable
@@ -31,6 +32,7 @@ from fencewright.lowering.code.records import record
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools import fence_check
+from fencewright.tools.programs import Program
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import inputs
@@ -178,6 +180,17 @@ def test_sets_of_numbers(most: int) -> None:
         mask = sum(1 << each for each in numbers)
         assert mask_of(numbers) == mask
         assert [*bits(mask)] == numbers
+
+
+def test_garbage_is_looked_for_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = gc.get_threshold()
+    monkeypatch.setattr(sys, "argv", ["x"])
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    try:
+        Program("x", gc.__name__, gc.get_threshold.__name__, "").run()
+        assert gc.get_threshold()[0] == 50_000
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_a_number_far_up_is_found_at_once() -> None:
