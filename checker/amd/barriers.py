@@ -8,9 +8,9 @@ with what is issued after it, up to the next one; of barriers next to each other
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from fencewright.checker.amd.accesses import CLUSTER_BARRIER, Operation
-from fencewright.checker.amd.guarantees import Place
 from fencewright.checker.amd.state import Code
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.dataflow import entries, solve
@@ -100,10 +100,19 @@ def _number_of(barrier: Operation) -> tuple[str, ...]:
     return () if barrier.step is None else tuple(map(str, barrier.step.instruction.operands))
 
 
+class _Place(Protocol):
+    """A place in the code."""
+
+    @property
+    def flight(self) -> int:
+        """The operations that may be in flight there."""
+        ...
+
+
 class Barriers:
     """The barriers of one function. ``places``: what holds at each operation, by its number."""
 
-    def __init__(self, code: Code, places: Mapping[int, Place]):
+    def __init__(self, code: Code, places: Mapping[int, _Place]):
         self.code = code
         self.places = places
         self.barriers = [

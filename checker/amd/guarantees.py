@@ -11,9 +11,9 @@ or atomic that no later read may be older than provides an acquire.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from fencewright.checker.amd.accesses import LEVELS, Mode, Operation
+from fencewright.checker.amd.barriers import Barriers
 from fencewright.checker.amd.state import Code, State, code_of, solve, walk
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
@@ -23,9 +23,6 @@ from fencewright.lowering.code.bits import mask_of
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.records import record
 from fencewright.lowering.vocabulary import Scope
-
-if TYPE_CHECKING:
-    from fencewright.checker.amd.barriers import Barriers
 
 
 @record()
@@ -112,10 +109,8 @@ class LiftedFunction:
         return self.code.mode
 
     @cached_property
-    def barriers(self) -> "Barriers":
+    def barriers(self) -> Barriers:
         """The operations between its barriers."""
-        from fencewright.checker.amd.barriers import Barriers
-
         return Barriers(self.code, self.places)
 
     def at(self, line: int) -> tuple[Operation, ...]:
