@@ -69,7 +69,12 @@ class Registers(RegisterValues):
         self._solved_walks()
 
     def operand(self, instruction: PtxInstruction, text: str, bits: int = 0) -> Value:
-        """The value of an operand as an instruction finds it; ``bits`` of a constant."""
+        """The value of an operand as an instruction finds it; ``bits`` of a constant.
+
+        Of those that compute without a guard none is kept.
+        """
+        statement = instruction.statement
+        assert statement.guard or statement.kind is not Kind.COMPUTE
         return self._operand(instruction.number, text.strip(), bits)
 
     def guard(self, instruction: PtxInstruction) -> tuple[Value, bool] | None:
