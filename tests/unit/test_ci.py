@@ -115,6 +115,17 @@ def test_what_uses_xdsl_runs_with_the_newest_in_all_cases(
     assert (made.splitlines(), said.stderr) == (steps, "")
 
 
+@pytest.mark.parametrize(("packages", "oracles"), [(0, 0), (1, 0), (0, 1)])
+def test_what_cannot_be_installed_fails(
+    ci: str, packages: int, oracles: int, tmp_path: Path
+) -> None:
+    command = tmp_path / "apt-get"
+    command.write_text(f'#!/bin/sh\ntest "$1" = update || exit {packages}\n')
+    command.chmod(0o755)
+    said = f"PATH={tmp_path}:$PATH; make() {{ sleep 0.1; return {oracles}; }}; install"
+    assert run("sh", "-c", f"{ci} {said}").returncode == packages + oracles
+
+
 def test_every_test_runs_with_the_oldest_xdsl(ci: str) -> None:
     said = 'make() { :; }; timed() { echo "$@" | cut -c1-10; }; add() { echo "$1"; }; everything'
     assert run("sh", "-c", f"{ci} {said}").stdout.splitlines() == [
