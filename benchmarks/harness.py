@@ -111,5 +111,5 @@ def machine() -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("fencewright", "xdsl", "llvmlite"))
     return (
         f"Measured {date.today().isoformat()} on {cpu}, {os.cpu_count()} cores, {memory:.0f} GiB, "
-        f"{platform.system()}, Python {platform.python_version()}, {packages}."
+        f"load {os.getloadavg()[0]:.0f}, Python {platform.python_version()}, {packages}."
     )

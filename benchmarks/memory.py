@@ -105,7 +105,7 @@ def results() -> list[Result]:
         commands = _commands(Path(folder))
     return [
         Result(
-            "What memory costs",
+            "Costs of memory",
             ("instruction or command", "target", "a CPU second, or CPU seconds"),
             (*_rates(), *commands),
             "Accesses have scattered addresses in 48 KiB, the hardest there are; whole commands "
