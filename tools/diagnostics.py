@@ -406,13 +406,12 @@ def read_text(path: str | None) -> str:
 
 
 def as_text(content: bytes) -> str:
-    """UTF-8 text with or without its mark, or the NULs that NVRTC writes at the end.
+    """UTF-8 text with or without its mark.
 
-    Raises ``UnicodeDecodeError``, also for other NULs: UTF-16 has them.
+    Raises ``UnicodeDecodeError``, also for NULs before the end, which UTF-16 has.
     """
-    content = content.rstrip(b"\0")
     text = content.decode()
-    if (at := content.find(b"\0")) >= 0:
+    if (at := content.rstrip(b"\0").find(b"\0")) >= 0:
         raise UnicodeDecodeError("utf-8", content, at, at + 1, "NUL")
     return text.removeprefix("\ufeff")
 
