@@ -12,6 +12,7 @@ from fencewright.checker.verdicts.expressions import Expressions, leaves
 from fencewright.checker.verdicts.intervals import (
     Path,
     Roles,
+    Walks,
     candidates,
     full_barriers,
     is_steady,
@@ -105,9 +106,7 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
         together = shared(kernel, earlier, later, full, roles, threads, is_one_cta=is_one_cta)
         answer = _answer(pair, together)
         if answer is Answer.UNSATISFIABLE:
-            walks = walks_of(kernel, full, roles)
-            behind = left_behind(kernel, (earlier, later), walks, level, threads)
-            missed = {each for each, when in behind if _answer(pair, (when,)) is not answer}
+            missed = missed_barriers(kernel, earlier, later, pair, walks_of(kernel, full, roles))
             if not missed:
                 return Order(Strength.PROVED, name, assumptions=named(kernel, full))
     if missed:
@@ -130,6 +129,17 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
     if len(sure) < len(together) and _answer(pair, sure) is not Answer.SATISFIABLE:
         return Order(Strength.UNKNOWN, name, _CONDITION, later.line)
     return Order(Strength.ABSENT, name, unless=AnyOf(together))
+
+
+def missed_barriers(
+    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, walks: Walks
+) -> set[int]:
+    """The barriers before one of two accesses to which the thread of the other may not have come,
+    because it has ended."""
+    level = Scope.WAVEFRONT if pair.relation is Relation.WARP else Scope.WORKGROUP
+    threads = (pair.earlier, pair.later)
+    behind = left_behind(kernel, (earlier, later), walks, level, threads)
+    return {each for each, when in behind if _answer(pair, (when,)) is not Answer.UNSATISFIABLE}
 
 
 def _masked(kernel: Kernel, pair: ThreadPair) -> tuple[frozenset[int], frozenset[int]]:

@@ -866,3 +866,36 @@ def test_a_barrier_is_put_in_all_copies_of_a_round() -> None:
     assert [edit.at.line for edit in repair] == [17, 24]
     (text,) = described(repair, lambda line: line, lambda line: SourceLocation("q.cu", 5))
     assert text.endswith("(`bar.sync 0` before line 17); likewise in line 24")
+
+
+ELECTED = """\
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+ .reg .pred %p<2>; .reg .b32 %r<5>; .reg .b64 %rd<3>;
+ .shared .align 16 .b8 tile[512];
+ ld.param.u64 %rd1, [out];
+ mov.u32 %r1, %tid.x; mov.u32 %r2, tile; shl.b32 %r3, %r1, 2; add.u32 %r3, %r3, %r2;
+ st.shared.u32 [%r3], %r1;
+ fence.proxy.async.shared::cta;
+ setp.ne.u32 %p1, %r1, 0;
+ @%p1 bra E;
+ cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 128;
+ cp.async.bulk.commit_group;
+ cp.async.bulk.wait_group 0;
+E:
+ ret;
+}
+"""
+
+
+def test_a_barrier_of_one_thread_is_no_repair(tmp_path: Path) -> None:
+    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    code.write_text(ELECTED)
+    arguments = [str(code), "--isolated", "--grid", "1", "--block", "64"]
+    assert fence_check.main([*arguments, "--fix", "-o", str(written)]) == 0
+    before, _, after = written.read_text().partition("bar.sync 0;")
+    assert "@%p1 bra E;" in after
+    assert "st.shared" in before

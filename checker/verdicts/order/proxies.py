@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from fencewright.checker.findings.finding import Rule
-from fencewright.checker.verdicts.barriers import meanwhile, named, separated
+from fencewright.checker.verdicts.barriers import meanwhile, missed_barriers, named, separated
 from fencewright.checker.verdicts.intervals import (
     Roles,
     full_barriers,
@@ -136,7 +136,8 @@ def _meetings(
     level = Scope.WAVEFRONT if pair.relation is Relation.WARP else Scope.WORKGROUP
     for roles in dict.fromkeys((Roles(), roles_of(earlier, later))):
         barriers = full_barriers(kernel, level, roles)
-        if barriers:
+        walks = walks_of(kernel, barriers, roles)
+        if barriers and not missed_barriers(kernel, earlier, later, pair, walks):
             together = shared(kernel, earlier, later, barriers, roles, threads)
             yield _Meeting("barrier", _MEET, barriers, together)
 
