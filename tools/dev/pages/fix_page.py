@@ -40,10 +40,9 @@ _HEAD = """<!-- Written by `make docs` from tests/museum/repairs.tsv, which
 
 # Repairs
 
-`fence-check --fix` looks for the smallest repair of each finding: one atomic for an update of several instructions,
-other orderings, scopes or state spaces, a lower count of a wait, an added fence, wait or barrier, or a removed redundant
-one. At most 48 candidates of a finding are checked again: the finding must be gone, none may be new, and no function
-proved less. A barrier that not all threads reach is no repair.
+`fence-check --fix` looks for the smallest repair of each finding: an atomic update, another ordering, scope or state
+space, a lower count of a wait, an added fence, wait or barrier, or a removed one. At most 48 candidates of a finding are
+checked again: the finding must be gone, none may be new, and no function proved less.
 
 <!-- before: cp tests/museum/lost-write-back-wait/* . -->
 ```console
@@ -66,6 +65,16 @@ The patch is for the given code. Where that has line numbers, the note gives the
 ``put `__syncthreads()` between lines 4 and 5 of k.cu``. `-o FILE` writes the repaired code in place of the patch; FILE
 may be the input. The [exit status](checker.md#exit-statuses) is that of the given code, with `-o` that
 of the written code.
+
+Wrong labelled kernels, repaired and executed again, 29 November 2026:
+
+| suite | tried | repaired | proved then | no race executed | accepted by ptxas |
+| --- | --- | --- | --- | --- | --- |
+| Indigo | 33 | 30 | 30 | 30 | 30 |
+| GPUVerify | 13 | 5 | 4 | 5 | 5 |
+| ScoR | 14 | 9 | 9 | 9 | 9 |
+| compute-sanitizer | 3 | 2 | 2 | 2 | 2 |
+| Faial | 2 | 0 | 0 | 0 | 0 |
 
 ## Leaner code
 
