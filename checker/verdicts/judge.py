@@ -1058,12 +1058,12 @@ class _Judge:
         cause = order.line if order.strength is Strength.BROKEN else None
         conflict = Conflict(first, second, relation, witness, missing, finding, cause)
         condition = self._condition(conflict, size, of_all)
-        is_again = first.number == second.number and first.instruction == second.instruction
-        if not condition and is_again and is_free and self._may_be_one_value(first):
-            condition = OF_VALUES
         asks_size = _asks_size(first, second)
         if not condition and self._is_unusual(relation, constraints, asks_size=asks_size):
             condition = f"as {witness}"
+        is_again = first.number == second.number and first.instruction == second.instruction
+        if not condition and is_again and is_free and self._may_be_one_value(first):
+            condition = OF_VALUES
         if not condition and _write_equal_values(first, second, relation):
             condition = ONE_VALUE
         if condition:
