@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from fencewright.checker.nvidia import surplus
 from fencewright.checker.nvidia.findings import hazards
+from fencewright.checker.nvidia.surplus import barriers_of_all
+from fencewright.checker.redundant import barriers
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.ptx.code import statements
 from fencewright.lowering.ptx.code.inline import (
@@ -506,7 +508,7 @@ def test_analyses_read_no_operand_again(monkeypatch: pytest.MonkeyPatch) -> None
 def test_barriers_remember_what_is_between_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets of accesses are as wide as the distance of two barriers, wherever these are."""
     widths: list[int] = []
-    numbers = surplus._Numbers  # pyright: ignore[reportPrivateUsage]  # its size is the claim
+    numbers = barriers._Numbers  # pyright: ignore[reportPrivateUsage]  # its size is the claim
     joined = numbers.__or__
 
     def measured(one: Any, other: Any) -> Any:
@@ -517,6 +519,7 @@ def test_barriers_remember_what_is_between_them_alone(monkeypatch: pytest.Monkey
     monkeypatch.setattr(numbers, "__or__", measured)
     part = "    st.shared.u32 [%r1+4], %r1;\nL{0}:\n    st.shared.u32 [%r1+8], %r1;\nM{0}: bar.sync 0;\n"
     file = read_ptx(_LONG.format("".join(map(part.format, range(200)))), "k.ptx")
-    list(hazards(file, file.functions["k"]))
+    function = file.functions["k"]
+    barriers.idle_barriers(kernel_of(file, function), barriers_of_all(function))
     assert len(widths) >= 200
     assert max(widths) == 2
