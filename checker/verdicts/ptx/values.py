@@ -73,9 +73,7 @@ class Registers(RegisterValues):
 
         Of those that compute without a guard none is kept.
         """
-        statement = instruction.statement
-        assert statement.guard or statement.kind is not Kind.COMPUTE
-        return self._operand(instruction.number, text.strip(), bits)
+        return self._operand(_kept(instruction), text.strip(), bits)
 
     def guard(self, instruction: PtxInstruction) -> tuple[Value, bool] | None:
         """The predicate of an instruction and its required value; None if it has none."""
@@ -86,8 +84,11 @@ class Registers(RegisterValues):
 
     def address(self, instruction: PtxInstruction, text: str) -> Value:
         """The value of an address, ``%rd1+8`` or ``s+-4``, as one of 64 bits."""
+        return self._address(_kept(instruction), text)
+
+    def _address(self, instruction: int, text: str) -> Value:
         register, _, rest = text.replace(" ", "").partition("+")
-        base = self.expressions.resized(self.operand(instruction, register, 64), 64)
+        base = self.expressions.resized(self._operand(instruction, register, 64), 64)
         if not rest:
             return base
         offset = number(rest)
@@ -253,7 +254,7 @@ class Registers(RegisterValues):
 
         All threads have it alike, which is not so of one that a call returns.
         """
-        address = self.address(each, each.statement.operands[1].strip("[] "))
+        address = self._address(each.number, each.statement.operands[1].strip("[] "))
         form = self.expressions.linear(address)
         begins = [part for part, times in form.terms if times == 1 and is_parameter(part)]
         if len(begins) != len(form.terms) or len(begins) != 1:
@@ -317,3 +318,9 @@ class Registers(RegisterValues):
             found = element[1] * element[2] if element is not None else 32
             self._widths[register] = found
         return found
+
+
+def _kept(instruction: PtxInstruction) -> int:
+    """The number of an instruction whose operands are kept."""
+    assert instruction.statement.guard or instruction.statement.kind is not Kind.COMPUTE
+    return instruction.number
