@@ -39,12 +39,15 @@ from fencewright.simulator.execution.program import (
     Unknown,
     Values,
 )
+from fencewright.simulator.semantics.named_barriers import BarrierAction
 
 EXIT = -1
 """After the last block."""
 
 Lanes = list[int]
 BARRIER = "barrier"
+_OF_ALL = -1
+"""The barrier of all waves of a work-group. Source: RDNA4 ISA, s_barrier_signal."""
 
 
 def meeting_blocks(program: LaneProgram) -> list[int]:
@@ -138,8 +141,11 @@ class _Wave:
                 elif isinstance(step, CrossLane):
                     self._cross(step, lanes)
                 elif isinstance(step, NamedBarrierStep):
-                    # Programs by hand in tests/unit/test_amd_named_barriers.py hold those.
-                    raise NotImplementedError("named barriers are not defined here")
+                    if step.number != _OF_ALL:
+                        # Programs by hand in tests/unit/test_amd_named_barriers.py hold those.
+                        raise NotImplementedError("named barriers are not defined here")
+                    if step.action is BarrierAction.WAIT:
+                        yield BARRIER
                 elif isinstance(step, TensorStep | TileStep):
                     # simulator.threads is what those are held to.
                     raise NotImplementedError("copies by tensor maps are not defined here")
@@ -167,8 +173,8 @@ class _Wave:
             yield from self.run(other, end.other.block, meeting)
             block = meeting
 
-    def _takes_part(self, step: FenceStep | MemoryStep | CopyStep, lanes: Lanes) -> bool:
-        where = None if isinstance(step, FenceStep) else step.where
+    def _takes_part(self, step: "_Counted", lanes: Lanes) -> bool:
+        where = step.where if isinstance(step, MemoryStep | CopyStep) else None
         return where is None or any(int(self.registers[each][where]) for each in lanes)
 
     def _go(self, lanes: Lanes, jump: Jump) -> None:
@@ -303,10 +309,13 @@ class _Wave:
         return known[value.name]
 
 
-def _is_counted(step: Step) -> TypeGuard[FenceStep | MemoryStep | CopyStep]:
+_Counted = FenceStep | MemoryStep | CopyStep | NamedBarrierStep
+
+
+def _is_counted(step: Step) -> TypeGuard[_Counted]:
     if isinstance(step, MemoryStep):
         return not step.is_further
-    return isinstance(step, FenceStep | CopyStep)
+    return isinstance(step, FenceStep | CopyStep | NamedBarrierStep)
 
 
 def _axes(number: int, size: tuple[int, int, int]) -> tuple[int, int, int]:

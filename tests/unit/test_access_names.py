@@ -58,7 +58,7 @@ def test_names_of_the_performance_model_are_read() -> None:
         ("buffer_load_format_x", None),
         ("ds_append", None),
         ("ds_add", None),
-        ("global_load_lds_dword", AccessName(Path.GLOBAL, 32)),
+        ("global_load_lds_dword", AccessName(Path.GLOBAL, 32, copies=True)),
         ("v_add_f32_e32", None),
     ],
 )

@@ -423,7 +423,7 @@ def test_a_barrier_in_two_parts(chip: str) -> None:
     memory, _ = run(known)
     assert memory.contents("out", np.uint32).tolist() == [n ^ 32 for n in LANES]
     of_cluster = program(SIGNALS.replace("signal -1", "signal -3") + store, chip)
-    assert "none of a cluster" in refused(of_cluster)
+    assert "exists in clusters alone" in refused(of_cluster)
 
 
 SCALED = """

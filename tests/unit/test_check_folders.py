@@ -442,7 +442,7 @@ def test_what_is_written_appears_whole_or_not_at_all(check: Check, tmp_path: Pat
     assert check("d", "-o", "found.txt") == (1, "", "")
     assert (tmp_path / "found.txt").read_text() == expected
     status, _, err = check("d", "-o", "no/found.txt")
-    assert (status, err) == (2, "no/found.txt: error: No such file or directory\n")
+    assert (status, err) == (2, "no/found.txt: error: there is no folder 'no' to write it in\n")
 
 
 # What is known

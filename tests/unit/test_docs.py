@@ -139,7 +139,11 @@ def test_every_link_leads_somewhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_file_and_function_that_a_page_names_is_there(name: str) -> None:
+    replaced = (ROOT / "tests/data/verdicts/replaced.tsv").read_text(encoding="utf-8")
     for path, function in PATH.findall(PAGES[name].read_text(encoding="utf-8")):
+        if f"\n{path}\t" in replaced:
+            assert not (ROOT / path).exists(), path
+            continue
         assert (ROOT / path).exists(), path
         definition = rf"^(?:def |class )?{function}\b"
         assert not function or re.search(definition, (ROOT / path).read_text(), re.M), function

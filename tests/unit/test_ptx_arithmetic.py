@@ -847,6 +847,11 @@ def test_votes_and_reductions() -> None:
             return int(np.broadcast_to(found, (1, 32))[0, there[0]])
 
         flags = a & np.uint64(1)
+        for kind in ("ballot", "any", "all", "uni"):
+            operand = f".{'b32' if kind == 'ballot' else 'pred'}"
+            assert of(f"vote.{kind}.sync{operand}", flags) == of(
+                f"vote.sync.{kind}{operand}", flags
+            )
         assert of("vote.sync.ballot.b32", flags) == sum((values[n] & 1) << n for n in there)
         assert of("vote.sync.any.pred", flags) == max(values[n] & 1 for n in there)
         assert of("vote.sync.all.pred", flags) == min(values[n] & 1 for n in there)
@@ -876,7 +881,7 @@ def test_votes_and_reductions() -> None:
         assert [n for n in range(32) if leads[0, n]] == [there[0]]
         here = cross_lane_function_of("activemask.b32")(active)
         assert int(here[0, 0]) == sum(1 << n for n in range(32) if who[n])
-    assert len(NAMES) == 18
+    assert len(NAMES) == 22
 
 
 def test_lanes_with_other_member_masks_are_apart() -> None:

@@ -1146,7 +1146,10 @@ def test_accesses_that_arithmetic_sets_apart_are_no_pairs_to_judge(
     several = "mov.u32 %r8, %ctaid.x; mul.wide.u32 %rd3, %r8, 4; add.u64 %rd4, %rd2, %rd3;"
     apart = "".join(f"st.shared.u32 [%r5+{n * 4096}], %r2; " for n in range(24))
     assert verdict_of(several + apart).kind is FREE
-    asked = apart.replace("%r5", "%r7").replace(";", "; bar.sync 0;")
+    exchange = (
+        "st.shared.u32 [%r5+{0}], %r2; bar.sync 0; ld.shared.u32 %r8, [%r7+{0}]; bar.sync 0; "
+    )
+    asked = "".join(exchange.format(n * 4096) for n in range(24))
     (obstacle,) = verdict_of(several + asked).obstacles
     assert "pairs of accesses" in obstacle.reason
 
