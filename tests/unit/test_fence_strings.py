@@ -470,8 +470,8 @@ PLANTED = (
     ),
     (
         VIEWS[2],
-        "passes/to_ptx/merge_ptx_fences.py Done.covers: all((mine >= its for mine, its in zip(self, other, "
-        "strict=True))) -> any((mine >= its for mine, its in zip(self, other, strict=True)))",
+        "passes/to_ptx/merge_ptx_fences.py Done.covers: all(map(ge, self, other)) -> "
+        "any(map(ge, self, other))",
     ),
 )
 """Faults of each pass."""
