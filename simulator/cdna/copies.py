@@ -72,7 +72,7 @@ def with_agents(program: CdnaProgram) -> WithAgents:
     owners: dict[int, int] = {}
     for wave, thread in enumerate(program.threads):
         first = len(program.threads) + len(agents)
-        issuing = _Issuing(f"{program.name} P{wave}", thread, wave, first)
+        issuing = _Issuing(program, wave, first)
         waves.append(issuing.wave())
         for issue, agent in issuing.agents.items():
             owners[agent] = wave
@@ -100,17 +100,26 @@ class _Point(NamedTuple):
 
 @dataclass(slots=True)
 class _Issuing:
-    """A wave's code, in which copies start their agents and waits are for their ends.
+    """The code of wave ``number``, in which copies start agents and waits are for their ends.
 
     ``first`` is the number of the first agent. ``after`` are the points after each.
     """
 
-    name: str
-    thread: CdnaThread
+    program: CdnaProgram
     number: int
     first: int
     agents: dict[_Issue, int] = field(default_factory=dict[_Issue, int])
     after: dict[_Point, list[_Point]] = field(default_factory=dict[_Point, list[_Point]])
+
+    @property
+    def thread(self) -> CdnaThread:
+        """The wave without agents."""
+        return self.program.threads[self.number]
+
+    @property
+    def name(self) -> str:
+        """The wave, as messages call it."""
+        return f"{self.program.name} P{self.number}"
 
     def wave(self) -> CdnaThread:
         """The wave with agents."""
@@ -147,7 +156,7 @@ class _Issuing:
                 started = following._replace(outstanding=(*point.outstanding, issue))
                 return [BarrierSignal(self._point_of(issue))], started, []
             case AsyncWait(count, counter):
-                done = _done(point.outstanding, counter, count)
+                done = self._done(point.outstanding, counter, count)
                 kept = tuple(issue for issue in point.outstanding if issue not in done)
                 ends = [self._point_of(issue, is_end=True) for issue in done]
                 waits = [step for end in ends for step in (BarrierSignal(end), BarrierWait(end))]
@@ -175,6 +184,20 @@ class _Issuing:
         issue = _Issue(point.pc, time, copy)
         self.agents.setdefault(issue, self.first + len(self.agents))
         return issue
+
+    def _done(self, outstanding: tuple[_Issue, ...], counter: Counter, count: int) -> list[_Issue]:
+        """The copies that a wait is for: all of its counter but the ``count`` newest of those to
+        LDS, and of those from there, which are not in order with each other."""
+        done: list[_Issue] = []
+        for outwards in (False, True):
+            counted = [
+                each
+                for each in outstanding
+                if each.copy.counter is counter
+                and _is_outwards(self.program, each.copy) is outwards
+            ]
+            done += counted[: max(0, len(counted) - count)]
+        return done
 
     def _point_of(self, issue: _Issue, *, is_end: bool = False) -> CopyPoint:
         return CopyPoint(self.number, self.agents[issue], is_end)
@@ -207,10 +230,8 @@ def _label(point: _Point) -> str:
     return f"{point.pc} with {outstanding}"
 
 
-def _done(outstanding: tuple[_Issue, ...], counter: Counter, count: int) -> tuple[_Issue, ...]:
-    """The copies that a wait is for: all of its counter but the ``count`` newest."""
-    counted = tuple(issue for issue in outstanding if issue.copy.counter is counter)
-    return counted[: max(0, len(counted) - count)]
+def _is_outwards(program: CdnaProgram, copy: AsyncCopy) -> bool:
+    return program.location(copy.source).space is AddressSpace.LOCAL
 
 
 def _carrying_out(
@@ -219,7 +240,7 @@ def _carrying_out(
     start, end = CopyPoint(wave, agent), CopyPoint(wave, agent, is_end=True)
     load: CdnaInstruction = VectorLoad(_COPIED, copy.source, copy.bits)
     store: CdnaInstruction = LdsStore(copy.destination, _COPIED)
-    if program.location(copy.source).space is AddressSpace.LOCAL:
+    if _is_outwards(program, copy):
         load = LdsLoad(_COPIED, copy.source)
         store = VectorStore(copy.destination, _COPIED, copy.bits)
     if again:

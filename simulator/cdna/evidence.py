@@ -310,9 +310,9 @@ GFX1250_RULES = (
         "is done. Only its counter sees its end; barriers and other accesses are not ordered with "
         "it.",
         DOCUMENTED, f"{_GFX125X}, ASYNCcnt: asynchronous operations are outside the model",
-        "Copies count down in the order of issue, whichever way they go. Up to eight of a "
-        "wave may be under way. One by a descriptor, of which a tile is one word, counts in "
-        "tensorcnt.",
+        "Copies to LDS count down in the order of issue, and so do those from it, but not with "
+        "each other. Up to eight of a wave may be under way. One by a descriptor, of which a tile "
+        "is one word, counts in tensorcnt.",
     ),
 )  # fmt: skip
 """Rules that differ on gfx1250; 7 and 8 are the rules of ``requests``.

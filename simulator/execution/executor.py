@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from math import prod
 from typing import TypeAlias
 
@@ -117,24 +118,25 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True)
 class LateCopies:
-    """Loads to shared memory that are done as late as possible: where the observer says so.
+    """Copies that are done as late as possible: where the observer says so.
 
-    ``pending``: by the number of a wave in the launch, its copies from the oldest on.
+    ``pending``: by the number of a wave in the launch, its copies to shared memory and those
+    outwards, from the oldest on.
     """
 
-    pending: dict[int, list[Callable[[], None]]] = field(
-        default_factory=dict[int, list[Callable[[], None]]]
+    pending: dict[tuple[int, bool], list[Callable[[], None]]] = field(
+        default_factory=dict[tuple[int, bool], list[Callable[[], None]]]
     )
 
-    def finish(self, wave: int) -> None:
-        """Do the oldest copy of a wave, if it is not done yet."""
-        if own := self.pending.get(wave):
+    def finish(self, wave: int, outwards: bool) -> None:
+        """Do the oldest copy of a wave in one direction, if it is not done yet."""
+        if own := self.pending.get((wave, outwards)):
             own.pop(0)()
 
     def finish_all(self, waves: Sequence[int]) -> None:
         """Do all copies of waves that end."""
-        for wave in waves:
-            for copy in self.pending.pop(wave, ()):
+        for key in product(waves, (False, True)):
+            for copy in self.pending.pop(key, ()):
                 copy()
 
 
@@ -160,8 +162,8 @@ def execute(
     (None: as many as any chip has room for); the next begins where one has ended. ``in_place``:
     in ``memory`` itself, not in a copy. ``with_parts``: the observer is called with each part of an
     instruction. ``is_reverse``: last work-groups and waves come first. ``needs_results``: all bytes
-    of the buffers are known at the end. ``pauses``: are noted in it. ``copies``: keeps the loads to
-    shared memory (None: they are done at once). Raises ``LaunchError``, also
+    of the buffers are known at the end. ``pauses``: are noted in it. ``copies``: keeps those of
+    asynchronous copies (None: they are done at once). Raises ``LaunchError``, also
     where an address comes of data that was not given.
     """
     found = memory if in_place else memory.copy()
@@ -968,7 +970,7 @@ class _Run:
         for row, wave in enumerate(self.execution.numbers(self.rows).tolist()):
             own = active & (np.arange(len(active)) == row)[:, None]
             if own.any():
-                late.pending.setdefault(wave, []).append(partial(put, own))
+                late.pending.setdefault((wave, outwards), []).append(partial(put, own))
 
     def tensor(self, step: TensorStep) -> None:
         """A box of a tensor; its pieces in global memory are reported as lanes."""

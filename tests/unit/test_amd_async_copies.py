@@ -133,3 +133,31 @@ def test_what_orders_a_store_from_lds(body: str, said: str) -> None:
     assert not found.problem
     assert bool(found.errors) is bool(said), found.findings
     assert all(said in each.text for each in found.errors)
+
+
+BACK = "global_store_async_from_lds_b32 v1, v8, s[10:11]\n"
+OTHERS = "v_xor_b32_e32 v8, 0x100, v1\nv_xor_b32_e32 v9, 0x200, v1\n"
+NEXT = "global_load_async_to_lds_b32 v9, v1, s[8:9]\n"
+ONE_LEFT = "s_wait_asynccnt 0x1\n"
+
+
+@pytest.mark.parametrize(
+    ("copies", "is_there"),
+    [
+        (COPY + NEXT, True),
+        # A store from LDS may be done before the load that was issued before it, or after the next.
+        (COPY + BACK, False),
+        (BACK + COPY, False),
+        (COPY + BACK + NEXT, True),
+        (BACK + COPY + NEXT, True),
+    ],
+)
+def test_copies_of_both_directions_are_not_in_order(copies: str, is_there: bool) -> None:
+    kernel = f"{OTHERS}ds_store_b32 v8, v0\n{STORED}{copies}{ONE_LEFT}{READ.format('v1')}{END}"
+    code = assembly(kernel)
+    found = judge_kernel(code, parse_launch("k<<<1, 32>>>(i32[64]=iota, i32[64], i32[64])"))
+    assert not found.problem
+    assert bool(found.errors) is not is_there, found.findings
+    assert all("put s_wait_asynccnt 0x0" in each.text for each in found.errors)
+    late = [n + 1 if is_there else 0 for n in range(64)]
+    assert results(code, LateCopies()) == late

@@ -285,3 +285,31 @@ def test_fence_check_misses_the_wait_too(tmp_path: Path, level: str) -> None:
     for text, status in ((assembly, 0), (assembly.replace("\ts_wait_asynccnt 0x0\n", ""), 1)):
         file.write_text(text, encoding="utf-8")
         assert fence_check.main([str(file), "--fail-on", "note"]) == status
+
+
+_LISTING = """\t.amdgcn_target "amdgcn-amd-amdhsa--gfx1250"
+\t.type\tk,@function
+k:
+\tglobal_load_async_to_lds_b32 v1, v2, s[0:1]
+\t{}
+\ts_wait_asynccnt 0x1
+\tds_load_b32 v4, v1
+\ts_wait_dscnt 0x0
+\ts_endpgm
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "is_missed"),
+    [
+        ("global_load_async_to_lds_b32 v3, v2, s[0:1]", False),
+        ("global_store_async_from_lds_b32 v2, v3, s[0:1]", True),
+    ],
+)
+def test_fence_check_has_no_order_between_directions(
+    tmp_path: Path, second: str, is_missed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kernel.s"
+    file.write_text(_LISTING.format(second), encoding="utf-8")
+    fence_check.main([str(file)])
+    assert ("load to LDS of line 4 is in flight" in capsys.readouterr().out) is is_missed

@@ -88,6 +88,13 @@ def test_a_wait_leaves_the_newest_copies_alone() -> None:
     assert values((second, TO_LDS, AsyncWait(1), *MEET), READ) == {0, 42}
 
 
+def test_copies_of_both_directions_are_not_in_order() -> None:
+    back, second = AsyncCopy("more", "other"), AsyncCopy("other", "more")
+    assert values((TO_LDS, back, AsyncWait(1), *MEET), READ) == {0, 42}
+    assert values((back, TO_LDS, AsyncWait(1), *MEET), READ) == {0, 42}
+    assert values((back, TO_LDS, second, AsyncWait(1), *MEET), READ) == {42}
+
+
 def test_a_copy_is_not_in_order_with_the_waves_own_accesses_to_lds() -> None:
     own = LdsStore("tile", 7)
     assert values((own, TO_LDS, AsyncWait(0), ALL, *MEET), READ) == {7, 42}

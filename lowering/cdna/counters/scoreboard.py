@@ -49,6 +49,7 @@ class CounterEventKind(IntEnum):
     SCALAR = 4
     FLAT = 8
     INVALIDATE = 16
+    FROM_LDS = 32
 
 
 ORDERED: dict[CounterEventKind, bool] = {
@@ -57,8 +58,10 @@ ORDERED: dict[CounterEventKind, bool] = {
     CounterEventKind.SCALAR: False,
     CounterEventKind.FLAT: False,
     CounterEventKind.INVALIDATE: False,
+    CounterEventKind.FROM_LDS: True,
 }
-"""True for each kind of event that retires in order of issue (MI300 ISA 4.4; flat: 10.2.2)."""
+"""True for each kind of event that retires in order of issue (MI300 ISA 4.4; flat: 10.2.2; copies
+from LDS: LLVM 24 AMDGPUUsage, Memory Model GFX125x, ASYNCcnt)."""
 
 
 @dataclass(frozen=True, slots=True)

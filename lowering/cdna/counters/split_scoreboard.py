@@ -1,6 +1,7 @@
 """As ``scoreboard``, where loads, stores, LDS and scalar loads each have a counter (gfx1250).
 
-Within a counter completion is in order of issue; between counters it is not. Registers are
+Within a counter completion is in order of issue, but for copies to LDS and copies from it; between
+counters it is not. Registers are
 written in any order, which is for the author of two writes of one register to wait for.
 Sources: LLVM 24 AMDGPUUsage, Memory Model GFX125x; llvm-project#105549.
 """
@@ -15,6 +16,7 @@ from fencewright.lowering.cdna.counters.scoreboard import (
     Token,
 )
 from fencewright.lowering.cdna.instructions import InstructionRow
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
 
@@ -24,9 +26,11 @@ def split_events_of(row: InstructionRow) -> tuple[CounterEvent, ...]:
     Flat accesses may finish out of order with either of their counters, scalar loads with each
     other; else completion is in order of issue (LLVM 24 AMDGPUUsage, Memory Model GFX125x).
     """
-    flat = row.space is AddressSpace.GENERIC
+    kind = CounterEventKind.FLAT if row.space is AddressSpace.GENERIC else None
+    if row.kind is Kind.COPY and not row.into_lds:
+        kind = CounterEventKind.FROM_LDS
     return tuple(
-        CounterEvent(counter, CounterEventKind.FLAT if flat else _SPLIT_KINDS[counter])
+        CounterEvent(counter, kind or _SPLIT_KINDS[counter])
         for counter in row.counters
         if counter in _SPLIT_KINDS
     )

@@ -24,7 +24,9 @@ from fencewright.simulator.race.amd.facts import (
     Operation,
 )
 from fencewright.simulator.race.amd.rules import (
+    COPIES,
     OF_MEMORY,
+    ORDERED_APART,
     VECTOR_COLUMNS,
     Access,
     Cache,
@@ -100,7 +102,7 @@ def _nothing_meant(site: int) -> bool:
     return False
 
 
-def _nothing_done(number: int) -> None:
+def _nothing_done(number: int, outwards: bool) -> None:
     return
 
 
@@ -109,9 +111,9 @@ class Detector:
 
     ``is_meant``: whether a site's accesses are meant to meet others, as those of a polling loop
     are, though no bit says so. ``requests_in_order``: as ``Hierarchy`` of the machine has it.
-    ``on_copied`` is called with a wave whose oldest copy to LDS is surely done. ``unwritten``: by
-    site the first read of LDS that nobody has written, and its place. ``judges``: what says what
-    follows of facts.
+    ``on_copied`` is called with a wave whose oldest copy to LDS, or outwards, is surely done.
+    ``unwritten``: by site the first read of LDS that nobody has written, and its place.
+    ``judges``: what says what follows of facts.
     """
 
     judges: type[Judge] = Judge
@@ -123,7 +125,7 @@ class Detector:
         is_meant: Callable[[int], bool] = _nothing_meant,
         *,
         requests_in_order: bool = True,
-        on_copied: Callable[[int], None] = _nothing_done,
+        on_copied: Callable[[int, bool], None] = _nothing_done,
     ):
         self.judge = self.judges(tuple(homes), group_waves)
         self.waves = [_Wave(each) for each in homes]
@@ -170,8 +172,8 @@ class Detector:
         """
         wave = self.waves[number]
         item = self._issue(wave, access)
-        item.columns = (access.column, Column.COPY)
         other = Access(Path.COPY, access.writes, access.reads, access.counted)
+        item.columns = tuple({access.column, other.column})
         for rule, sides in ((access, outside), (other, lds)):
             for side in sides:
                 self._touch(wave, rule, site, side, item)
@@ -499,7 +501,10 @@ class Detector:
     # Waits and barriers
 
     def wait(self, number: int, counts: Iterable[tuple[Counter, int]]) -> None:
-        """Until no more are outstanding than that; out of order only none says which are over."""
+        """Until no more are outstanding than that; out of order only none says which are over.
+
+        Of operations that are in order apart, those are over that would be with the others done.
+        """
         wave = self.waves[number]
         for counter, count in counts:
             queue = wave.queues.get(counter)
@@ -508,17 +513,19 @@ class Detector:
             queue[:] = [each for each in queue if not each.is_over]
             if count and not all(each.in_order for each in queue):
                 continue
-            over = queue[: max(len(queue) - count, 0)]
-            del queue[: len(over)]
-            for each in over:
-                if not each.is_over:
+            apart: dict[object, list[_Item]] = {}
+            for each in queue:
+                apart.setdefault(counter in ORDERED_APART and each.columns, []).append(each)
+            for together in apart.values():
+                for each in together[: max(len(together) - count, 0)]:
                     self._over(wave, each)
+            queue[:] = [each for each in queue if not each.is_over]
 
     def _over(self, wave: _Wave, item: _Item) -> None:
         item.is_over = True
         judge = self.judge
-        if Column.COPY in item.columns:
-            self.on_copied(wave.home.number)
+        for column in COPIES.keys() & item.columns:
+            self.on_copied(wave.home.number, COPIES[column])
         own = [(wave.home.number, each, item.clock) for each in item.columns]
         wave.facts = judge.with_clocks(wave.facts, own)
         if item.performed:

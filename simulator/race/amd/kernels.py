@@ -179,14 +179,14 @@ MOST_POLLS = 64
 """Polls of each wave that runs, with nothing else between, after which nothing ever changes."""
 
 
-def _nothing(wave: int) -> None:
+def _nothing(wave: int, outwards: bool) -> None:
     return
 
 
 class KernelObserver:
     """Passes the events of a launch to the detector. ``executed``: the sites that were.
 
-    ``copies``: the loads to LDS that the executor keeps until the detector knows their end.
+    ``copies``: those that the executor keeps until the detector knows their end.
     """
 
     def __init__(

@@ -94,7 +94,7 @@ class Access:
             return Column.FLAT
         if self.path is Path.VECTOR and self.counted.counters in _OF_STORES:
             return Column.STORE
-        return _COLUMNS[self.path]
+        return Column.FROM_LDS if (self.path, self.writes) in _FROM_LDS else _COLUMNS[self.path]
 
 
 class Column(IntEnum):
@@ -107,6 +107,7 @@ class Column(IntEnum):
     LDS = 4
     SCALAR = 5
     COPY = 6
+    FROM_LDS = 7
 
 
 VECTOR_COLUMNS = (Column.VECTOR, Column.STORE, Column.FLAT)
@@ -118,6 +119,18 @@ _COLUMNS = {
     Path.COPY: Column.COPY,
     Path.BESIDE: Column.COPY,
 }
+_FROM_LDS = frozenset({(Path.COPY, False), (Path.BESIDE, True)})
+"""The sides of a copy from LDS to memory: its way, and whether it writes there."""
+
+COPIES: Mapping[Column, bool] = {Column.COPY: False, Column.FROM_LDS: True}
+"""The columns of copies: to LDS, and outwards."""
+
+ORDERED_APART = frozenset({Counter.ASYNCCNT})
+"""The counters that count down in the order of issue within each column alone.
+
+Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x, ASYNCcnt: loads and stores are not in order.
+"""
+
 OF_MEMORY = frozenset({Path.VECTOR, Path.BESIDE})
 """The ways to memory through the vector caches."""
 

@@ -33,7 +33,9 @@ _STORES = (CounterEvent(Counter.STORECNT, _E.VECTOR),)
 _IN_DSCNT = (CounterEvent(Counter.DSCNT, _E.LDS),)
 _SCALAR = (CounterEvent(Counter.KMCNT, _E.SCALAR),)
 _ASYNC = (CounterEvent(Counter.ASYNCCNT, _E.VECTOR),)
+_ASYNC_STORES = (CounterEvent(Counter.ASYNCCNT, _E.FROM_LDS),)
 _TENSOR = (CounterEvent(Counter.TENSORCNT, _E.VECTOR),)
+_TENSOR_STORES = (CounterEvent(Counter.TENSORCNT, _E.FROM_LDS),)
 # Flat accesses count in order with others (LLVM GCNSubtarget.h, hasFlatLgkmVMemCountInOrder).
 _FLAT_LOADS, _FLAT_STORES = (*_LOADS, *_IN_DSCNT), (*_STORES, *_IN_DSCNT)
 
@@ -195,11 +197,11 @@ _VECTOR_MEMORY = (
     FamilyRow("cluster_load_async_to_lds_\\w+", _K.COPY, 0, _COUNTERS,
         uses=(*EXEC, *M0), space=_GLOBAL, events=_ASYNC),
     FamilyRow("global_store_async_from_lds_\\w+", _K.STORE, 0, _COUNTERS, uses=EXEC,
-        space=_GLOBAL, events=_ASYNC),
+        space=_GLOBAL, events=_ASYNC_STORES),
     FamilyRow("tensor_load_to_lds", _K.COPY, 0, _COUNTERS, uses=EXEC, space=_GLOBAL,
         events=_TENSOR),
     FamilyRow("tensor_store_from_lds", _K.STORE, 0, _COUNTERS, uses=EXEC, space=_GLOBAL,
-        events=_TENSOR),
+        events=_TENSOR_STORES),
     FamilyRow("tensor_(save|stop)", _K.COMPUTE, 0, _OPERANDS, uses=EXEC),
     FamilyRow("global_inv", _K.CACHE, 0, _COUNTERS, uses=EXEC, events=_LOADS),
     FamilyRow("global_wb", _K.CACHE, 0, _COUNTERS, uses=EXEC, events=_STORES),
