@@ -20,6 +20,7 @@ from fencewright.simulator.threads.launch import (
     Same,
     Size,
     argument_of,
+    check_same,
     kernel_named,
 )
 from fencewright.simulator.threads.launch import (
@@ -84,9 +85,15 @@ def _argument(given: Any, number: int, args: Sequence[Any]) -> Argument:
         return 0
     if isinstance(value, int | float):
         return value
-    if isinstance(value, str) and value.startswith("tensormap("):
+    if isinstance(value, str) and value.startswith(("tensormap(", "{")):
         return argument_of(value, number)
     raise LaunchError(f"argument {number} is {given!r}: a number or a NumPy array is needed")
+
+
+def _arguments(args: Sequence[Any]) -> tuple[Argument, ...]:
+    found = tuple(_argument(each, number, args) for number, each in enumerate(args))
+    check_same(found)
+    return found
 
 
 def _asked(
@@ -115,7 +122,7 @@ def _launch(
         _size(grid, "grid"),
         None if block is None else _size(block, "block"),
         shared,
-        tuple(_argument(each, number, args) for number, each in enumerate(args)),
+        _arguments(args),
         None if cluster is None else _size(cluster, "cluster"),
     )
     given = {
@@ -133,10 +140,11 @@ def execute(
     """The arguments of a launch of a kernel after it: arrays anew, numbers as they were.
 
     ``text``: PTX or AMD assembly. ``kernel``: its name, None for the only one. A tensor map
-    is the text of a launch line: ``"tensormap(@0, f16[64, 128], [16, 64])"``. ``block``: None
-    where the kernel declares it. ``shared``: bytes of dynamic shared memory. Raises ``LaunchError``
-    for a launch that cannot be, ``ExecutionError`` for one that does not end or gives values that
-    are not known (of matrix operations, say), ``PtxError`` or ``AssemblyError`` for other text.
+    or a struct is the text of a launch line: ``"tensormap(@0, f16[64, 128], [16, 64])"``,
+    ``"{@0, i32(8)}"``. ``block``: None where the kernel declares it. ``shared``: bytes of dynamic
+    shared memory. Raises ``LaunchError`` for a launch that cannot be, ``ExecutionError`` for one
+    that does not end or gives values that are not known (of matrix operations, say), ``PtxError``
+    or ``AssemblyError`` for other text.
     """
     if is_amd_assembly("", text):
         return _execute_amd(text, kernel, grid, block, args, shared, cluster)
@@ -200,26 +208,20 @@ def _execute_amd(
     """``execute`` of AMD assembly, whose waves branch as a whole."""
     from fencewright.simulator.execution import launch as waves
     from fencewright.simulator.execution.executor import execute as run_waves
+    from fencewright.simulator.race.waves.arguments import value_of
     from fencewright.tools.inputs.amd_kernels import kernels_of_assembly
 
     kernels = {each.name: each for each in kernels_of_assembly(text, "kernel.s")}
     name = _named(kernel, kernels)
-    first: dict[int, int] = {}
-    for number, each in enumerate(args):
-        if _is_array(each) and each.shape != ():
-            first.setdefault(id(each), number)
+    arguments = _arguments(args)
     try:
         program = kernels[name].read()
         size = program.block_size if block is None else _size(block, "block")
         if size is None:
             raise LaunchError(f"{name} does not say its block: give it")
         given = tuple(
-            waves.SameBuffer(first[id(each)])
-            if first.get(id(each), number) != number
-            else each.item()
-            if _is_array(each) and each.shape == ()
-            else each
-            for number, each in enumerate(args)
+            given if isinstance(each, Array) else value_of(each)
+            for given, each in zip(args, arguments, strict=True)
         )
         own = program.cluster or (1, 1, 1)
         own = own if cluster is None else _size(cluster, "cluster")
@@ -232,9 +234,11 @@ def _execute_amd(
     except waves.LaunchError as problem:
         raise ExecutionError(str(problem)) from problem
     results: list[Any] = []
-    for argument in args:
-        number = first.get(id(argument))
-        data = None if number is None else found.contents(program.given[number].name).tobytes()
+    for argument, each, parameter in zip(args, arguments, program.given, strict=True):
+        if isinstance(each, Same):
+            results.append(results[each.argument])
+            continue
+        data = found.contents(parameter.name).tobytes() if isinstance(each, Array) else None
         results.append(_after(argument, data))
     return Arguments(results)
 

@@ -107,8 +107,18 @@ class TensorArgument:
     buffer: SameBuffer | NDArray[Any]
 
 
-ArgumentValue: TypeAlias = int | float | BufferOfSize | SameBuffer | TensorArgument | NDArray[Any]
-"""A number, or a buffer: so many bytes, or an array with its contents."""
+@dataclass(frozen=True, slots=True)
+class StructArgument:
+    """A struct by value: its bytes, and the buffers whose addresses it has, by their places."""
+
+    content: bytes
+    buffers: tuple[tuple[int, SameBuffer | NDArray[Any]], ...]
+
+
+ArgumentValue: TypeAlias = (
+    int | float | BufferOfSize | SameBuffer | TensorArgument | StructArgument | NDArray[Any]
+)
+"""A number, a struct, or a buffer: so many bytes, or an array with its contents."""
 
 Size: TypeAlias = tuple[int, int, int]
 
@@ -222,11 +232,31 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
     values: list[int] = []
     found: dict[str, _Contents] = {}
     address = BASE
+
+    def place(name: str, contents: _Contents) -> int:
+        nonlocal address
+        found[name] = replace(contents, address=address)
+        address += max(-(-contents.size // BASE), 1) * BASE
+        return found[name].address
+
+    def address_of(name: str, buffer: SameBuffer | NDArray[Any]) -> int:
+        if isinstance(buffer, SameBuffer):
+            return values[buffer.argument]
+        data = _bytes_of(buffer)
+        return place(name, _Contents(len(data), data))
+
     takes_maps = any(isinstance(step, TensorStep) for each in program.blocks for step in each.steps)
     for parameter, argument in zip(program.given, launch.arguments, strict=True):
         if isinstance(argument, SameBuffer):
             _check_pointer(parameter)
             values.append(values[argument.argument])
+            continue
+        if isinstance(argument, StructArgument):
+            content = bytearray(_struct_room(parameter, argument))
+            for at, buffer in argument.buffers:
+                pointer = address_of(f"{parameter.name} at byte {at}", buffer)
+                content[at : at + 8] = pointer.to_bytes(8, "little")
+            values.append(int.from_bytes(content, "little"))
             continue
         if isinstance(argument, TensorArgument):
             if not takes_maps:
@@ -234,22 +264,14 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
                     f"{parameter.name} is no tensor map: {program.name} copies by none; "
                     "give an array"
                 )
-            if isinstance(argument.buffer, SameBuffer):
-                tensor = values[argument.buffer.argument]
-            else:
-                data = _bytes_of(argument.buffer)
-                found[f"the tensor of {parameter.name}"] = _Contents(len(data), data, address)
-                tensor = address
-                address += max(-(-len(data) // BASE), 1) * BASE
+            tensor = address_of(f"the tensor of {parameter.name}", argument.buffer)
             encoded = replace(argument.map, address=tensor).encoded()
             argument = np.frombuffer(encoded, dtype=np.uint8)
         contents = _contents(parameter, argument)
         if contents is None:
             values.append(_number(parameter, argument))
             continue
-        found[parameter.name] = replace(contents, address=address)
-        values.append(address)
-        address += max(-(-contents.size // BASE), 1) * BASE
+        values.append(place(parameter.name, contents))
     segment = np.frombuffer(_segment(program, values, launch), dtype=np.uint8)
     found["the arguments"] = _Contents(len(segment), segment, address)
     for each in program.variables:
@@ -369,6 +391,18 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
         return None
     _check_pointer(parameter)
     return found
+
+
+def _struct_room(parameter: KernelParameter, argument: StructArgument) -> bytes:
+    """The bytes of a struct. Raises ``LaunchError`` where the parameter has not as many."""
+    size = parameter.bits // 8
+    if parameter.is_buffer:
+        raise LaunchError(f"{parameter.name} is a buffer, not a struct: give an array")
+    if len(argument.content) > size:
+        raise LaunchError(
+            f"{parameter.name} is given a struct of {len(argument.content)} bytes, but has {size}"
+        )
+    return argument.content
 
 
 def _check_pointer(parameter: KernelParameter) -> None:

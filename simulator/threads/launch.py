@@ -371,6 +371,15 @@ def _same_of(arguments: Sequence[Argument]) -> Iterator[tuple[int, Same]]:
                 yield number, member
 
 
+def check_same(arguments: Sequence[Argument]) -> None:
+    """Raise ``LaunchError`` where an argument is the array of one that is none before it."""
+    for number, each in _same_of(arguments):
+        if each.argument >= number or not isinstance(arguments[each.argument], Array | File):
+            raise LaunchError(
+                f"argument {number} is '@{each.argument}', which is no array before it"
+            )
+
+
 def parse_launch(text: str) -> Launch:
     """A launch from its text. Raises ``LaunchError``."""
     found = _LAUNCH.fullmatch(text)
@@ -381,11 +390,7 @@ def parse_launch(text: str) -> Launch:
     if not 1 <= len(sizes) <= 4:
         raise LaunchError(f"'<<<{found[2]}>>>' has {len(sizes)} sizes: expected {_FORM}")
     arguments = tuple(argument_of(each, number) for number, each in enumerate(split(found[3])))
-    for number, each in _same_of(arguments):
-        if each.argument >= number or not isinstance(arguments[each.argument], Array | File):
-            raise LaunchError(
-                f"argument {number} is '@{each.argument}', which is no array before it"
-            )
+    check_same(arguments)
     return Launch(
         found[1],
         _size(sizes[0], "the grid"),
@@ -724,34 +729,44 @@ def given_arguments(
     return tuple(arguments)
 
 
+def struct_layout(given: Struct) -> tuple[bytes, tuple[tuple[int, Array | Same], ...]]:
+    """The bytes of a struct with 0 for each address of an array, and the places of these.
+
+    Members lie at multiples of their sizes. Source: System V ABI, "Aggregates and Unions", which
+    CUDA and HIP follow.
+    """
+    found, arrays = b"", list[tuple[int, Array | Same]]()
+    for member in given.members:
+        is_number = isinstance(member, Number)
+        value = _bytes_of(member.value, member.type) if is_number else bytes(8)
+        found += bytes(-len(found) % len(value))
+        if not is_number:
+            arrays.append((len(found), member))
+        found += value
+    return found, tuple(arrays)
+
+
 def _struct_bytes(
     memory: Memory, parameter: PtxParameter, given: Struct, number: int,
     known: Sequence[Allocation | None],
 ) -> bytes:  # fmt: skip
-    """The bytes of a struct, whose members lie at multiples of their sizes.
-
-    Source: System V ABI, "Aggregates and Unions", which CUDA and HIP follow. Raises
-    ``LaunchError``.
-    """
-    found = b""
-    for at, member in enumerate(given.members):
-        if isinstance(member, Number):
-            value = _bytes_of(member.value, member.type)
-        else:
-            target = (
-                known[member.argument]
-                if isinstance(member, Same)
-                else _array(memory, f"argument {number}.{at}", member)
-            )
-            assert target is not None
-            value = target.base.to_bytes(8, "little")
-        found += bytes(-len(found) % len(value)) + value
+    """The bytes of a struct with the addresses of its arrays. Raises ``LaunchError``."""
+    content, arrays = struct_layout(given)
+    found = bytearray(content)
+    for at, member in arrays:
+        target = (
+            known[member.argument]
+            if isinstance(member, Same)
+            else _array(memory, f"argument {number} at byte {at}", member)
+        )
+        assert target is not None
+        found[at : at + 8] = target.base.to_bytes(8, "little")
     if parameter.size is None or len(found) > parameter.size:
         size = parameter.size or _element_size(parameter.type)
         raise LaunchError(
             f"argument {number} is a struct of {len(found)} bytes, but {parameter.name} has {size}"
         )
-    return found + bytes(parameter.size - len(found))
+    return bytes(found) + bytes(parameter.size - len(found))
 
 
 def number_bytes(parameter: PtxParameter, given: float, number: int) -> bytes:

@@ -327,7 +327,9 @@ def test_a_struct_has_its_members_where_c_puts_them() -> None:
     assert array is not None
     assert values(array, "f64") == [1.5]
     (member,) = (
-        each for each in run.machine.memory.allocations.values() if each.name == "argument 1.0"
+        each
+        for each in run.machine.memory.allocations.values()
+        if each.name == "argument 1 at byte 0"
     )
     assert values(member, "s32") == [0, -7]
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from fencewright.simulator.execution.program import LaneProgram
     from fencewright.simulator.kernels.lane_kernel import LaneKernel
     from fencewright.simulator.performance.machine import Machine
-    from fencewright.simulator.threads.launch import Argument
 
 Size = tuple[int, int, int]
 
@@ -273,6 +272,7 @@ def _asked(arguments: Namespace) -> _Asked:
             raise usage("give --grid and --block, or --launch", NAME)
         values = tuple([_value(each) for each in arguments.arguments])
         return _Asked(arguments.kernel, arguments.grid, arguments.block, values, arguments.shared)
+    from fencewright.simulator.race.waves.arguments import value_of
     from fencewright.simulator.threads.launch import LaunchError, parse_launch
 
     options = ("kernel", "grid", "block", "shared")
@@ -282,46 +282,11 @@ def _asked(arguments: Namespace) -> _Asked:
         raise usage(f"--launch has what {' and '.join(more)} would say: leave it out", NAME)
     try:
         found = parse_launch(arguments.launch)
-        values = tuple([value_of(each, n) for n, each in enumerate(found.arguments)])
+        values = tuple([value_of(each) for each in found.arguments])
     except LaunchError as problem:
         raise usage(f"--launch: {problem}", NAME) from problem
     cluster = found.cluster or (1, 1, 1)
     return _Asked(found.kernel, found.grid, found.block, values, found.shared, cluster)
-
-
-def value_of(argument: "Argument", number: int) -> "ArgumentValue":
-    """An argument of a launch line. Raises ``LaunchError``."""
-    import numpy as np
-
-    from fencewright.simulator.execution.launch import SameBuffer, TensorArgument
-    from fencewright.simulator.threads.launch import (
-        Array,
-        File,
-        LaunchError,
-        Same,
-        Struct,
-        Tensor,
-        array_bytes,
-        tensor_map,
-    )
-
-    if isinstance(argument, Struct):
-        raise LaunchError(f"argument {number} is a struct: give its bytes, as b8[16]")
-    if isinstance(argument, Tensor):
-        own = argument.array
-        buffer = (
-            SameBuffer(own.argument)
-            if isinstance(own, Same)
-            else np.frombuffer(array_bytes(own), dtype=np.uint8)
-        )
-        return TensorArgument(tensor_map(argument, 0), buffer)
-    if isinstance(argument, Same):
-        return SameBuffer(argument.argument)
-    if isinstance(argument, File):
-        return _array_of(argument.path)
-    if isinstance(argument, Array):
-        return np.frombuffer(array_bytes(argument), dtype=np.uint8)
-    return argument
 
 
 # Running

@@ -3,12 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.text import Assembly, Function
@@ -27,17 +24,8 @@ from fencewright.simulator.race.amd.rules import Access
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.race.schedules import delays
 from fencewright.simulator.race.verdict import Missed, Verdict, verdict_of, without_explained
-from fencewright.simulator.threads.launch import (
-    Argument,
-    Array,
-    File,
-    Launch,
-    LaunchError,
-    Same,
-    Struct,
-    Tensor,
-    array_bytes,
-)
+from fencewright.simulator.race.waves.arguments import value_of
+from fencewright.simulator.threads.launch import Launch, LaunchError
 
 MOST_INSTRUCTIONS = 100_000
 """Instructions that one wave executes at most."""
@@ -203,33 +191,4 @@ def _configuration(function: Function, l2_per_agent: L2PerAgent | None) -> CdnaC
 def _arguments(launch: Launch, given: Mapping[int, bytes]) -> Iterator[execution.ArgumentValue]:
     for number, each in enumerate(launch.arguments):
         content = given.get(number)
-        yield _value(number, each) if content is None else _bytes(content)
-
-
-def _bytes(content: bytes) -> NDArray[Any]:
-    return np.frombuffer(bytearray(content), dtype=np.uint8)
-
-
-def _value(number: int, given: Argument) -> execution.ArgumentValue:
-    match given:
-        case Array():
-            return _bytes(array_bytes(given))
-        case File(path):
-            return _loaded(path)
-        case int() | float():
-            return given
-        case Same():
-            return execution.SameBuffer(given.argument)
-        case Struct() | Tensor():
-            raise LaunchError(
-                f"argument {number} is a struct or a tensor map: give its bytes, as b8[16]"
-            )
-
-
-def _loaded(path: str) -> NDArray[Any]:
-    try:
-        return np.load(Path(path), allow_pickle=False)
-    except OSError as problem:
-        raise LaunchError(f"{path}: {problem.strerror}") from problem
-    except ValueError as problem:
-        raise LaunchError(f"{path} is no .npy file of numbers") from problem
+        yield value_of(each) if content is None else np.frombuffer(content, dtype=np.uint8)
