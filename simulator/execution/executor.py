@@ -64,7 +64,13 @@ from fencewright.simulator.execution.segments import (
     segments_of,
     written_by,
 )
-from fencewright.simulator.execution.spaces import Buffers, Located, OwnMemory
+from fencewright.simulator.execution.spaces import (
+    Buffers,
+    Located,
+    OwnMemory,
+    Unwritten,
+    UnwrittenRead,
+)
 from fencewright.simulator.execution.unknown_values import Origins
 from fencewright.simulator.execution.values import WORD, signed
 from fencewright.simulator.semantics import tensors
@@ -154,6 +160,7 @@ def execute(
     needs_results: bool = False,
     pauses: Pauses | None = None,
     copies: LateCopies | None = None,
+    unwritten: Unwritten | None = None,
 ) -> Memory:
     """Run a launch on ``memory``, of ``launch.allocate``, and give the memory that it leaves.
 
@@ -163,14 +170,17 @@ def execute(
     in ``memory`` itself, not in a copy. ``with_parts``: the observer is called with each part of an
     instruction. ``is_reverse``: last work-groups and waves come first. ``needs_results``: all bytes
     of the buffers are known at the end. ``pauses``: are noted in it. ``copies``: keeps those of
-    asynchronous copies (None: they are done at once). Raises ``LaunchError``, also
+    asynchronous copies (None: they are done at once). ``unwritten``: takes note of reads of shared
+    memory that nobody wrote. Raises ``LaunchError``, also
     where an address comes of data that was not given.
     """
     found = memory if in_place else memory.copy()
     execution = _Execution(
         program, launch, found, observe, limit, resident, with_parts, is_reverse,
-        pauses or Pauses(), copies,
+        pauses or Pauses(), copies, unwritten,
     )  # fmt: skip
+    if unwritten is not None:
+        unwritten.watch(execution.shared)
     with np.errstate(all="ignore"):
         execution.run()
     if needs_results and (problem := execution.unknown_result()):
@@ -206,11 +216,12 @@ class _Execution:
         is_reverse: bool,
         pauses: Pauses,
         copies: LateCopies | None,
+        unwritten: Unwritten | None,
     ) -> None:
         self.program, self.launch, self.memory = program, launch, memory
         self.observe, self.limit = observe, limit
         self.with_parts, self.is_reverse = with_parts, is_reverse
-        self.pauses, self.copies = pauses, copies
+        self.pauses, self.copies, self.unwritten = pauses, copies, unwritten
         self.segments = segments_of(program, pauses.at)
         self.pausing = frozenset(
             number
@@ -348,7 +359,7 @@ class _Execution:
         if self.executed[rows].max() > self.limit:
             raise LaunchError(
                 f"{self.program.name}: a wave has executed {self.limit} instructions and is in a "
-                "loop that does not end; if it does, give a greater limit",
+                "loop that does not end; if it does, give a greater --limit",
                 place_of(self.program, segment),
             )
         self.idle = 0 if self.stored or not segment.spins else self.idle + 1
@@ -377,6 +388,8 @@ class _Execution:
         for slot in slots.tolist():
             self.named.pop(slot, None)
         self.shared.clear(slots)
+        if self.unwritten is not None:
+            self.unwritten.clear(slots)
         rows = (slots[:, None] * self.group_waves + np.arange(self.group_waves)).reshape(-1)
         lanes = self.program.lanes
         self.private.clear((rows[:, None] * lanes + np.arange(lanes)).reshape(-1))
@@ -646,7 +659,7 @@ class _Run:
             stored = self.execution.registers[register]
             if stored is None:
                 raise LaunchError(
-                    f"{self.execution.program.name}: register {register} has no value"
+                    f"{self.execution.program.name} reads a register that nothing has set: set it"
                 )
             found = stored if self.is_all else stored[..., self.rows, :]
             self.values[register] = found
@@ -758,6 +771,7 @@ class _Run:
         width = instruction.width
         unit = self._unit(instruction, located.at, active)
         self.accessed(step, located.at, located.bytes, active)
+        self._watch(step.instruction, instruction, located, addresses, active)
         if self.execution.not_given is not None and instruction.space in _OUTSIDE:
             self._follow(step, instruction, located, self.execution.not_given, addresses, active)
         if instruction.kind is MemoryAccessKind.LOAD:
@@ -786,6 +800,26 @@ class _Run:
         self.execution.stored |= changes
         if step.result is not None:
             self.values[step.result] = old
+
+    def _watch(
+        self, number: int, instruction: MemoryInstruction, located: Located, addresses: Numbers,
+        active: LaneFlags,
+    ) -> None:  # fmt: skip
+        """Take note of what is written to shared memory, and of a read of other bytes there."""
+        execution = self.execution
+        if (unwritten := execution.unwritten) is None or not active.any():
+            return
+        if instruction.kind is not MemoryAccessKind.LOAD:
+            unwritten.wrote(located.bytes, located.at[active], instruction.width)
+        elif number not in unwritten.reads:
+            first = unwritten.first_missing(located.bytes, located.at[active], instruction.width)
+            if first is not None:
+                row, _ = np.argwhere(active)[first]
+                wave = self.rows[row]
+                group = int(execution.group[execution.slot_of[wave]])
+                unwritten.reads[number] = UnwrittenRead(
+                    group, int(execution.wave_of[wave]), int(addresses[active][first])
+                )
 
     def _write_and_compare(
         self, step: MemoryStep, located: Located, active: LaneFlags, pieces: Sequence[Values],
@@ -945,6 +979,10 @@ class _Run:
         for at, to, length in places:
             data = source.bytes[at : at + length]
             _put(target.bytes, to, data, step.update, step.element)
+            if self.execution.unwritten is not None:
+                self.execution.unwritten.wrote(
+                    target.bytes, np.arange(int(to), int(to + length)), 1
+                )
             if unknown is not None:
                 unknown.write_all(to, length)
 
@@ -961,6 +999,8 @@ class _Run:
         def put(lanes: LaneFlags) -> None:
             byte_access.write(target.bytes, target.at, lanes, pieces, width, unit)
             self.copied(step, source, target, lanes, width)
+            if self.execution.unwritten is not None:
+                self.execution.unwritten.wrote(target.bytes, target.at[lanes], width)
             if unknown is not None:
                 unknown.write(target.at[lanes], width)
 
@@ -1070,6 +1110,8 @@ class _Run:
                     execution.not_given.write_all(at, each.taken)
                 continue
             box.bytes[to : to + each.size] = 0
+            if execution.unwritten is not None:
+                execution.unwritten.wrote(box.bytes, np.arange(to, to + each.size), 1)
             box.bytes[first : first + each.taken] = outside.bytes[at : at + each.taken]
             self.moved(None, 0, box.bytes, to, each.size)
             self.moved(outside.bytes, at, box.bytes, first, each.taken)

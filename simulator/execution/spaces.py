@@ -1,8 +1,11 @@
 """The spaces of lanes' addresses: a buffer, shared memory of a work-group, or a lane's own."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fencewright.simulator.execution.byte_access import Bytes
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
@@ -89,7 +92,11 @@ class OwnMemory:
     def clear(self, owners: Numbers) -> None:
         """New owners find zeros."""
         if self._room:
-            self.bytes.reshape(-1, self._room)[owners] = 0
+            self.rows(self.bytes)[owners] = 0
+
+    def rows(self, bytes: Bytes) -> Bytes:
+        """Bytes that lie as these do, a row for each owner."""
+        return bytes.reshape(-1, self._room)
 
     def locate(
         self, addresses: Numbers, active: LaneFlags, width: Numbers | int, owners: Numbers
@@ -107,3 +114,55 @@ class OwnMemory:
             f"bytes {address} to {address + width - 1} are beyond the {self.size} bytes of "
             f"{self.name} memory that the kernel has{self._remedy}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class UnwrittenRead:
+    """A read of shared memory that nobody wrote: the place of a wave, and the address."""
+
+    group: int
+    wave: int
+    address: int
+
+
+class Unwritten:
+    """The bytes of shared memory that were written; ``reads``: by instruction the first of
+    others."""
+
+    def __init__(self) -> None:
+        self.reads: dict[int, UnwrittenRead] = {}
+        self._marks: Bytes = np.zeros(0, dtype=np.uint8)
+        self._of: OwnMemory | None = None
+
+    def watch(self, memory: OwnMemory) -> None:
+        """Begin with this memory, of which nothing is written."""
+        self._of, self._marks = memory, np.zeros(len(memory.bytes), dtype=np.uint8)
+
+    def clear(self, owners: Numbers) -> None:
+        """New owners have written nothing."""
+        if self._of is not None and self._of.size:
+            self._of.rows(self._marks)[owners] = 0
+
+    def wrote(self, bytes: Bytes, at: Numbers, width: int) -> None:
+        """Take note of a write."""
+        if self._of is not None and bytes is self._of.bytes:
+            for marks, places in self._pieces(at, width):
+                marks[places] = _EVERY[marks.dtype.itemsize]
+
+    def first_missing(self, bytes: Bytes, at: Numbers, width: int) -> int | None:
+        """The first of places from which bytes are read that nobody wrote."""
+        if self._of is None or bytes is not self._of.bytes:
+            return None
+        missing = np.zeros(len(at), dtype=np.bool_)
+        for marks, places in self._pieces(at, width):
+            missing |= marks[places] != _EVERY[marks.dtype.itemsize]
+        return int(np.argmax(missing)) if missing.any() else None
+
+    def _pieces(self, at: Numbers, width: int) -> Iterator[tuple[NDArray[Any], Numbers]]:
+        unit = next(each for each in (8, 4, 2, 1) if not (width % each or (at % each).any()))
+        marks = self._marks.view(f"u{unit}")
+        for first in range(0, width, unit):
+            yield marks, (at + first) // unit
+
+
+_EVERY = {each: (1 << 8 * each) - 1 for each in (1, 2, 4, 8)}

@@ -190,7 +190,11 @@ class Scheduler:
                 return outcome
             outcome.steps += 1
             if outcome.steps > self.limit:
-                outcome.problem = f"{self.limit} turns of its threads are not enough"
+                outcome.problem = (
+                    f"{self.limit} turns of its threads are not enough: a loop does not end, or "
+                    "the launch is too large; give fewer blocks"
+                )
+                outcome.thread, outcome.site = thread, self._site_of(thread)
                 return outcome
             try:
                 self._go_on(thread)

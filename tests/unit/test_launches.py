@@ -8,7 +8,7 @@ from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.launches.guess import asked_launches, guess, pointers
 from fencewright.simulator.launches.sources import SourceLaunch, source_launches
 from fencewright.simulator.race.rules import KINDS, Fault
-from fencewright.simulator.race.verdict import Judgement, judge
+from fencewright.simulator.race.verdict import Judgement, judge, problem_of
 from fencewright.simulator.threads.launch import (
     Array,
     Launch,
@@ -332,6 +332,13 @@ def test_a_struct_has_its_members_where_c_puts_them() -> None:
         if each.name == "argument 1 at byte 0"
     )
     assert values(member, "s32") == [0, -7]
+
+
+def test_a_limit_of_turns_has_its_place() -> None:
+    found = module("L: add.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; ret;")
+    run = execute(found, parse_launch("k<<<1, 1>>>()"), limit=10)
+    assert "a loop does not end, or the launch is too large" in (said := problem_of(run))
+    assert ", at k.ptx:" in said
 
 
 @pytest.mark.parametrize(

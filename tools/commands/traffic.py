@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.tools.diagnostics import (
     Diagnostic,
+    Severity,
     ToolError,
     diagnose,
     error,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from fencewright.simulator.execution.launch import ArgumentValue, Memory
     from fencewright.simulator.execution.program import LaneProgram
+    from fencewright.simulator.execution.spaces import Unwritten
     from fencewright.simulator.kernels.lane_kernel import LaneKernel
     from fencewright.simulator.performance.machine import Machine
 
@@ -345,6 +348,7 @@ def _launched(arguments: Namespace) -> Launched:
 def _run(arguments: Namespace, file: str) -> Launched:
     from fencewright.simulator.execution.executor import LIMIT, execute
     from fencewright.simulator.execution.launch import Launch, allocate
+    from fencewright.simulator.execution.spaces import Unwritten
     from fencewright.simulator.performance.machine import machine_of
     from fencewright.simulator.performance.occupancy import occupancy
     from fencewright.simulator.performance.traffic import TrafficObserver
@@ -370,9 +374,29 @@ def _run(arguments: Namespace, file: str) -> Launched:
         )
     remote = _remote(arguments.arguments, memory)
     observer = TrafficObserver(program, machine, launch.groups, group_waves, resident, remote)
-    limit = arguments.limit or LIMIT
-    execute(program, launch, memory, observer, limit=limit, resident=resident, in_place=True)
+    limit, unwritten = arguments.limit or LIMIT, Unwritten()
+    execute(
+        program, launch, memory, observer, limit=limit, resident=resident, in_place=True,
+        unwritten=unwritten,
+    )  # fmt: skip
+    _warn(program, unwritten, file)
     return Launched(program, launch, machine, held, observer.traffic())
+
+
+def _warn(program: "LaneProgram", unwritten: "Unwritten", file: str) -> None:
+    """Write to the error stream which reads of shared memory are of bytes that nobody wrote."""
+    from fencewright.simulator.race.rules import KINDS, Fault
+
+    row = KINDS[Fault.UNWRITTEN]
+    for number, read in unwritten.reads.items():
+        instruction = program.instructions[number]
+        at = instruction.place
+        place = (file, 0, 0) if at is None else (at.file, at.line, at.column)
+        text = (
+            f"{row.words}: wave {read.wave} of work-group {read.group} reads byte {read.address} "
+            f"({instruction.text}): {row.lacks} [{row.rule}]"
+        )
+        print(Diagnostic(text, *place, severity=Severity.WARNING), file=sys.stderr)
 
 
 def _remote(given: list[Given], memory: "Memory") -> tuple[tuple[int, int], ...]:
