@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.ptx.code.statements import Opcode, element_of, number
@@ -96,3 +97,64 @@ def offsets_of(opcode: Opcode, operands: Sequence[str], dimensions: int) -> Sequ
     if "im2col" not in opcode.words:
         return None
     return next((elements(each) for each in operands if each.startswith("{")), ())
+
+
+# The order of operands
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierOperands:
+    """Those of ``bar`` and ``barrier``; "" of what is not given."""
+
+    barrier: str
+    threads: str
+    result: str
+    fold: str
+    predicate: str
+
+    @property
+    def meeting(self) -> tuple[str, ...]:
+        """The barrier, and how many threads it is for."""
+        return tuple(each for each in (self.barrier, self.threads) if each)
+
+
+def barrier_operands(opcode: Opcode, operands: Sequence[str]) -> BarrierOperands:
+    """The operands of a barrier of the CTA. Source: PTX ISA, bar; barrier."""
+    result, predicate, fold = "", "", ""
+    if "red" in opcode.words:
+        result, *operands, predicate = operands
+        fold = next(each for each in opcode.words if each in ("popc", "and", "or"))
+    barrier, threads, *_ = (*(operands or ("0",)), "")
+    return BarrierOperands(barrier, threads, result, fold, predicate)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOperands:
+    """Those of ``cp.async`` and ``cp.async.bulk``; "" of what is not given.
+
+    ``taken``: the bytes that are copied, zeros follow, or a predicate that there are none.
+    """
+
+    target: str
+    source: str
+    size: str
+    taken: str = ""
+    mbarrier: str = ""
+    mask: str = ""
+
+
+def copy_operands(opcode: Opcode, operands: Sequence[str]) -> CopyOperands:
+    """The operands of an asynchronous copy of adjacent bytes. Source: PTX ISA, cp.async."""
+    target, source, size, *others = operands
+    if "bulk" not in opcode.words:
+        taken = others[0] if len(others) > ("L2::cache_hint" in opcode.words) else ""
+        return CopyOperands(target, source, size, taken)
+    mbarrier = next((each for each in others if each.startswith("[")), "")
+    return CopyOperands(target, source, size, "", mbarrier, multicast_mask(opcode, others))
+
+
+def multicast_mask(opcode: Opcode, operands: Sequence[str]) -> str:
+    """The mask of the CTAs that a bulk copy goes to, after its mbarrier and offsets."""
+    if "multicast::cluster" not in opcode.words:
+        return ""
+    return next(each for each in operands if each[:1] not in ("[", "{"))

@@ -21,7 +21,13 @@ from fencewright.simulator.semantics.formulas import (
     update_of,
 )
 from fencewright.simulator.semantics.lanes import Fact, row_of
-from fencewright.simulator.semantics.operands import elements, offsets_of
+from fencewright.simulator.semantics.operands import (
+    barrier_operands,
+    copy_operands,
+    elements,
+    multicast_mask,
+    offsets_of,
+)
 from fencewright.simulator.semantics.python import function, needs_values, written
 from fencewright.simulator.semantics.tensors import ELEMENTS, OTHER_BOXES
 from fencewright.simulator.semantics.term import Term, constant, operand
@@ -182,10 +188,7 @@ class Emitter:
     def _cvta(self, statement: Statement, site: int) -> Lines:
         opcode, (to, source, *_) = statement.opcode, statement.operands
         value = self.operands.value(source, opcode.type)
-        space = next(
-            (name for name in _WINDOWS if any(name in each for each in opcode.words)), "global"
-        )
-        window = _WINDOWS.get(space, 0) << 32
+        window = _WINDOWS.get(_space_named(opcode), 0) << 32
         if not window:
             yield self._assign(to, value)
         elif "to" in opcode.words:
@@ -196,9 +199,7 @@ class Emitter:
     def _isspacep(self, statement: Statement, site: int) -> Lines:
         opcode, (to, source) = statement.opcode, statement.operands
         value = self.operands.value(source, "u64")
-        space = next(
-            (name for name in _WINDOWS if any(name in each for each in opcode.words)), "global"
-        )
+        space = _space_named(opcode)
         if space != "global":
             yield self._assign(to, f"{value} >> 32 == {_WINDOWS[space]}")
         elif "const" in opcode.words:
@@ -391,20 +392,16 @@ class Emitter:
     # Instructions that wait
 
     def _barrier(self, statement: Statement, site: int) -> Lines:
-        opcode, operands = statement.opcode, list(statement.operands)
-        is_red, arrives = "red" in opcode.words, "arrive" in opcode.words
-        to = operands.pop(0) if is_red else ""
-        value, fold = "None", "''"
-        if is_red:
-            value = self.operands.value(operands.pop(), "pred")
-            fold = repr(next(each for each in opcode.words if each in ("popc", "and", "or")))
-        number = self.operands.value(operands[0], "u32") if operands else "0"
-        count = self.operands.value(operands[1], "u32") if len(operands) > 1 else "None"
-        wait = f"BarrierWait({number}, {count}, {site}, {not arrives}, {fold}, {value})"
-        if number.isdecimal() and (count == "None" or count.isdecimal()) and not is_red:
+        given = barrier_operands(statement.opcode, statement.operands)
+        value = self.operands.value(given.predicate, "pred") if given.predicate else "None"
+        number = self.operands.value(given.barrier, "u32")
+        count = self.operands.value(given.threads, "u32") if given.threads else "None"
+        waits = "arrive" not in statement.opcode.words
+        wait = f"BarrierWait({number}, {count}, {site}, {waits}, {given.fold!r}, {value})"
+        if number.isdecimal() and (count == "None" or count.isdecimal()) and not given.fold:
             wait = self.constant(wait)
         wait = f"yield {wait}"
-        yield self._assign(to, f"({wait})") if to else wait
+        yield self._assign(given.result, f"({wait})") if given.result else wait
 
     def _warp_sync(self, statement: Statement, site: int) -> Lines:
         mask = self.operands.value(statement.operands[0], "b32")
@@ -473,15 +470,13 @@ class Emitter:
     # Asynchronous copies
 
     def _copy(self, statement: Statement, site: int) -> Lines:
-        to, source, size, *others = statement.operands
-        size = self.operands.value(size, "u32")
-        taken = size
-        if others:
-            if self.operands.width(others[0].lstrip("!")) == 1:
-                taken = f"(0 if {self.operands.value(others[0], 'pred')} else {size})"
-            elif not ("L2::cache_hint" in statement.opcode.words and len(others) == 1):
-                taken = self.operands.value(others[0], "u32")
-        addresses = f"{self.operands.address(to)}, {self.operands.address(source)}"
+        given = copy_operands(statement.opcode, statement.operands)
+        taken = size = self.operands.value(given.size, "u32")
+        if given.taken and self.operands.width(given.taken.lstrip("!")) == 1:
+            taken = f"(0 if {self.operands.value(given.taken, 'pred')} else {size})"
+        elif given.taken:
+            taken = self.operands.value(given.taken, "u32")
+        addresses = f"{self.operands.address(given.target)}, {self.operands.address(given.source)}"
         yield f"M.copy(T, {addresses}, {size}, {taken}, {site})"
 
     def _copy_commit(self, statement: Statement, site: int) -> Lines:
@@ -501,23 +496,20 @@ class Emitter:
         opcode = statement.opcode
         if "cp_mask" in opcode.words:
             raise NotExecuted(f"{opcode.name} is not executed")
-        to, source, size, *others = statement.operands
-        mbarrier = next((each for each in others if each.startswith("[")), "")
-        signalled = self.operands.address(mbarrier) if mbarrier else "None"
+        given = copy_operands(opcode, statement.operands)
+        signalled = self.operands.address(given.mbarrier) if given.mbarrier else "None"
         spaces = self._space(opcode, 0) + self._space(opcode, 1)
         more = f", {self._updated(opcode)}, {opcode.width // 8}" if opcode.update else ""
-        more += self._mask(opcode, others)
+        more += self._mask(given.mask)
         yield (
-            f"M.bulk(T, {self.operands.address(to)}, {self.operands.address(source)}, "
-            f"{self.operands.value(size, 'u32')}, {signalled}, {spaces!r}, {site}{more})"
+            f"M.bulk(T, {self.operands.address(given.target)}, "
+            f"{self.operands.address(given.source)}, {self.operands.value(given.size, 'u32')}, "
+            f"{signalled}, {spaces!r}, {site}{more})"
         )
 
-    def _mask(self, opcode: Opcode, operands: Sequence[str]) -> str:
-        """The argument for the blocks that a copy goes to, the first operand not in brackets."""
-        if "multicast::cluster" not in opcode.words:
-            return ""
-        mask = next(each for each in operands if not each.startswith("["))
-        return f", mask={self.operands.value(mask, 'u16')}"
+    def _mask(self, mask: str) -> str:
+        """The argument for the blocks that a copy goes to."""
+        return f", mask={self.operands.value(mask, 'u16')}" if mask else ""
 
     def _tensor(self, statement: Statement, site: int) -> Lines:
         opcode, operands = statement.opcode, list(statement.operands)
@@ -529,7 +521,7 @@ class Emitter:
         tensor, coordinates = operands[0].strip("[]").split(",", 1)
         places = [self.operands.value(each, "s32") for each in elements(coordinates.strip())]
         more = f", {self.operands.address(operands[1])}" if loads else ""
-        more += self._mask(opcode, [each for each in operands[1:] if not each.startswith("{")])
+        more += self._mask(multicast_mask(opcode, operands[1:]))
         if (offsets := offsets_of(opcode, operands, len(places))) is not None:
             by = [self.operands.value(each, "u16") for each in offsets]
             more += f", offsets=({', '.join(by)},)"
@@ -636,6 +628,11 @@ class Emitter:
         if unknown:
             raise NotExecuted(f"a call with '{unknown[0]}', which is no parameter of its own")
         return [self.parameters[each] for each in names]
+
+
+def _space_named(opcode: Opcode) -> str:
+    """The space that cvta and isspacep name."""
+    return next((name for name in _WINDOWS if any(name in each for each in opcode.words)), "global")
 
 
 def _operand(at: int, text: str, type: str) -> Term:

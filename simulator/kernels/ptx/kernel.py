@@ -104,8 +104,11 @@ from fencewright.simulator.semantics.formulas import CARRY, WITHOUT_EFFECT, form
 from fencewright.simulator.semantics.operands import (
     DERIVED,
     LANE,
+    barrier_operands,
+    copy_operands,
     elements,
     literal,
+    multicast_mask,
     offsets_of,
     terms_of,
 )
@@ -775,26 +778,27 @@ class _Kernel:
         if found.of_cluster or not found.scope:
             self.fence(found)
             return
-        barrier, *threads = operands or ("0",)
-        is_plain = number(barrier) == 0 and not found.arrives
-        if is_plain and (not threads or number(threads[0]) == self.threads):
+        given = barrier_operands(opcode, operands)
+        is_plain = number(given.barrier) == 0 and not found.arrives
+        if is_plain and (not given.threads or number(given.threads) == self.threads):
             self.fence(found)
             return
-        given = [self.value(each, 32) for each in (barrier, *threads)]
-        self.block.steps.append(FenceStep(self.counted(found), *given))
+        registers = [self.value(each, 32) for each in given.meeting]
+        self.block.steps.append(FenceStep(self.counted(found), *registers))
 
     def vote(self, opcode: Opcode, found: FenceInstruction, operands: Sequence[str]) -> None:
         """A barrier that gives each thread a fold of the predicates of all."""
-        to, *given, predicate = operands
-        registers = [self.value(each, 32) for each in given]
-        vote = self.value(predicate, 1)
+        given = barrier_operands(opcode, operands)
+        to, fold = given.result, given.fold
+        registers = [self.value(each, 32) for each in given.meeting]
+        vote = self.value(given.predicate, 1)
         self.block.steps.append(FenceStep(self.counted(found), *registers, vote=vote))
         yes, all_ = self.fresh(), self.fresh()
         self.block.steps.append(Special(yes, LaneValue.VOTES))
-        if "popc" in opcode.words:
+        if fold == "popc":
             self.compute(_copy, (yes,), self.register(to))
             return
-        if "and" in opcode.words:
+        if fold == "and":
             self.block.steps.append(Special(all_, LaneValue.VOTERS))
             self.compute(function_of("setp.eq.u32"), (yes, all_), self.register(to))
             return
@@ -835,7 +839,7 @@ class _Kernel:
         """wgmma and tcgen05, whose asynchronous operations are complete at once."""
         if opcode.operation == "tcgen05 commit":
             data = (self.constant(1, 64), self.constant(0, 64))
-            for where in self.copies(opcode, operands[1:]):
+            for where in self.copies(multicast_mask(opcode, operands[1:])):
                 self.signal(operands[0], where, data, _ARRIVE)
         elif opcode.operation == "tcgen05 alloc":
             found = MemoryInstruction(
@@ -873,21 +877,20 @@ class _Kernel:
         self.fence(wait_for_copies(self.statement, self.place))
 
     def copy_async(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        target, source, size, *given = operands
-        taken = None
-        if len(given) > ("L2::cache_hint" in opcode.words) and number(given[0]) != number(size):
-            taken = self.value(given[0], 32)
-            if self.function.type_of(given[0].lstrip("!")) == "pred":
-                zero, whole = self.constant(0, 32), self.value(size, 32)
+        given, taken = copy_operands(opcode, operands), None
+        if given.taken and number(given.taken) != number(given.size):
+            taken = self.value(given.taken, 32)
+            if self.function.type_of(given.taken.lstrip("!")) == "pred":
+                zero, whole = self.constant(0, 32), self.value(given.size, 32)
                 taken = self.compute(function_of("selp.b32"), (zero, whole, taken))
-        found = async_copy(opcode, self.number(size), self.place)
-        self.copy_bytes(target, source, found, taken=taken)
+        found = async_copy(opcode, self.number(given.size), self.place)
+        self.copy_bytes(given.target, given.source, found, taken=taken)
 
     def copy_bulk(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        target, source, size, *others = operands
+        given = copy_operands(opcode, operands)
+        target, source = given.target, given.source
         found = bulk_copy(opcode, self.place)
-        bytes_ = self.value(size, 64)
-        barrier = others[0] if others and others[0].startswith("[") else ""
+        bytes_ = self.value(given.size, 64)
         if opcode.update and found.kind is not MemoryAccessKind.REDUCTION:
             self.refuse("updates of shared memory are not modelled")
         if opcode.update:
@@ -895,10 +898,10 @@ class _Kernel:
                 target, source, found, bytes_, update=update_of(opcode), element=opcode.width // 8
             )
             return
-        for n, where in enumerate(self.copies(opcode, others[1:])):
+        for n, where in enumerate(self.copies(given.mask)):
             self.copy_bytes(target, source, found, bytes_, where=where, is_further=n > 0)
-            if barrier:
-                self.signal(barrier, where, (bytes_,), _COMPLETE)
+            if given.mbarrier:
+                self.signal(given.mbarrier, where, (bytes_,), _COMPLETE)
 
     def signal_bytes(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """The bytes of st.async and red.async on an mbarrier."""
@@ -907,12 +910,12 @@ class _Kernel:
         size = self.constant(opcode.width * opcode.vector // 8, 64)
         self.signal(operands[2], None, (size,), _COMPLETE)
 
-    def copies(self, opcode: Opcode, operands: Sequence[str]) -> Iterator["_Peer | None"]:
-        """The CTAs that a copy or an arrival goes to; None: the one that is named."""
-        if "multicast::cluster" not in opcode.words:
+    def copies(self, given: str) -> Iterator["_Peer | None"]:
+        """The CTAs of a mask, that a copy or an arrival goes to; None: the one that is named."""
+        if not given:
             yield None
             return
-        mask = self.value(operands[0], 16)
+        mask = self.value(given, 16)
         for rank in range(MOST_CLUSTER):
             yield _Peer(rank, self.compute(_bit(rank), (mask,)))
 
@@ -965,8 +968,7 @@ class _Kernel:
         address, size = self.moved(f"[{map.strip()}]"), self.fresh()
         given = offsets_of(opcode, others, len(coordinates))
         offsets = None if given is None else tuple(self.value(each, 16) for each in given)
-        masks = [each for each in others[1:] if not each.startswith("{")]
-        for n, peer in enumerate(self.copies(opcode, masks)):
+        for n, peer in enumerate(self.copies(multicast_mask(opcode, others[1:]))):
             self.block.steps.append(
                 TensorStep(
                     self.counted(found), address, self.at_peer(shared, peer), coordinates,
