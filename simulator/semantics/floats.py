@@ -16,11 +16,15 @@ Bits = int
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A binary format: bits of the exponent and of the fraction; ``nan`` is its canonical NaN."""
+    """A binary format: bits of the exponent and of the fraction; ``nan`` is its canonical NaN.
+
+    Without infinity the greatest exponent has numbers, and one NaN of each sign.
+    """
 
     exponent: int
     fraction: int
     nan: int
+    has_infinity: bool = True
 
     @property
     def width(self) -> int:
@@ -32,12 +36,20 @@ class Format:
         """The number that is added to an exponent when it is stored."""
         return (1 << (self.exponent - 1)) - 1
 
+    @property
+    def greatest(self) -> int:
+        """The greatest finite number."""
+        return ((1 << self.exponent) - 1 << self.fraction if self.has_infinity else self.nan) - 1
+
 
 FORMATS: Mapping[str, Format] = {
     "f16": Format(5, 10, 0x7FFF),
     "bf16": Format(8, 7, 0x7FFF),
     "f32": Format(8, 23, 0x7FFFFFFF),
     "f64": Format(11, 52, 0x7FF8000000000000),
+    "e4m3": Format(4, 3, 0x7F, has_infinity=False),
+    "e5m2": Format(5, 2, 0x7F),
+    "tf32": Format(8, 10, 0x3FFFF),
 }
 """The formats by PTX type.
 
@@ -86,7 +98,7 @@ def to_float(bits: Bits, type: str) -> float:
     sign = -1.0 if bits >> (form.width - 1) else 1.0
     exponent = bits >> form.fraction & (1 << form.exponent) - 1
     fraction = bits & (1 << form.fraction) - 1
-    if exponent == (1 << form.exponent) - 1:
+    if bits & (1 << form.width - 1) - 1 > form.greatest:
         return math.nan if fraction else sign * math.inf
     if not exponent:
         return sign * math.ldexp(fraction, 1 - form.bias - form.fraction)
@@ -124,10 +136,9 @@ def round_exact(value: Fraction, type: str, mode: str = "rn", negative: bool = F
     units += up
     # A carry out of the fraction is a carry into the exponent, which is what it has to be.
     stored = units + (max(exponent, 1 - form.bias) + form.bias - 1 << form.fraction)
-    infinity = (1 << form.exponent) - 1 << form.fraction
-    if stored >= infinity:
+    if stored > form.greatest:
         inward = mode == "rz" or (mode == "rm" and not negative) or (mode == "rp" and negative)
-        stored = infinity - 1 if inward else infinity
+        stored = form.greatest + (not inward and form.has_infinity)
     return sign | stored
 
 
@@ -141,7 +152,7 @@ def from_float(value: float, type: str, mode: str = "rn") -> Bits:
         return bits64(value)
     form = FORMATS[type]
     if math.isinf(value):
-        return int(value < 0) << form.width - 1 | (1 << form.exponent) - 1 << form.fraction
+        return int(value < 0) << form.width - 1 | form.greatest + form.has_infinity
     return round_exact(Fraction(value), type, mode, math.copysign(1.0, value) < 0)
 
 
@@ -348,6 +359,24 @@ _EXACT = 1 << 53
 def convert(source: str, target: str, mode: str, bits: Bits) -> Bits:
     """cvt between formats, rounded once."""
     return from_float(to_float(bits, source), target, mode)
+
+
+def convert_small(
+    source: str, target: str, mode: str, saturates: bool, is_relu: bool, bits: Bits
+) -> Bits:
+    """cvt to or from e4m3 and e5m2, and to tf32, which is the upper part of its register.
+
+    A NaN is the canonical one. Source: PTX ISA, cvt: .satfinite, .relu, .tf32.
+    """
+    value, form = to_float(bits, source), FORMATS[target]
+    unused = 32 - form.width if target == "tf32" else 0
+    if value != value:
+        return form.nan << unused | (1 << unused) - 1
+    found = from_float(value, target, mode)
+    sign = found & 1 << form.width - 1
+    if is_relu and sign:
+        return 0
+    return (sign | min(found - sign, form.greatest) if saturates else found) << unused
 
 
 # Times a power of 2, which is a word with a sign

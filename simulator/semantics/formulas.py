@@ -15,6 +15,7 @@ from fencewright.simulator.semantics.elements import (
     is_nan,
     saturated,
 )
+from fencewright.simulator.semantics.floats import FORMATS
 from fencewright.simulator.semantics.rows import (
     FLUSHED,
     ROWS,
@@ -198,6 +199,8 @@ def _convert(opcode: Opcode) -> Formula | None:
     if len(opcode.types) != 2 or opcode.modifiers - {opcode.rounding} - _CONVERTED:
         return None
     target, source = opcode.types
+    if _SMALL & {target, source}:
+        return _convert_small(opcode)
     ends, begins = element_of(target), element_of(source)
     to, of = type_of(target, opcode), type_of(source, opcode)
     if None in (ends, begins, to, of) or opcode.rounding == "rs":
@@ -219,6 +222,40 @@ def _convert(opcode: Opcode) -> Formula | None:
         return None
     return Formula(
         (source, source), lambda given, _: (convert(given[0]) << 16 | convert(given[1]),)
+    )
+
+
+_SMALL = frozenset({"e4m3x2", "e5m2x2", "tf32"})
+_FROM_SMALL, _TO_SMALL = frozenset({"f16x2"}), frozenset({"f32", "f16x2"})
+
+
+def _convert_small(opcode: Opcode) -> Formula | None:
+    """The conversions of pairs of 8 bits, and to tf32."""
+    (target, source), mode = opcode.types, opcode.rounding
+    words = opcode.modifiers - {mode}
+    is_tf32 = target == "tf32"
+    narrows = target in _SMALL and source in ({"f32"} if is_tf32 else _TO_SMALL)
+    widens = source in _SMALL and target in _FROM_SMALL
+    modes = ("rn", "rz", "rna") if is_tf32 else ("rn",)
+    if not (narrows or widens) or mode not in modes or words - {"relu", "satfinite"}:
+        return None
+    if narrows and not is_tf32 and "satfinite" not in words:
+        return None
+    to, of = (FORMATS[each.removesuffix("x2")].width for each in (target, source))
+    names = source.removesuffix("x2"), target.removesuffix("x2")
+    given = (*names, mode, "satfinite" in words, "relu" in words)
+
+    def convert(a: Term) -> Term:
+        return call("convert_small", given, (low(a, of),), 32 if is_tf32 else to)
+
+    if is_tf32:
+        return Formula((source,), lambda given, _: (convert(given[0]),))
+    if source == "f32":
+        return Formula(
+            (source, source), lambda given, _: (convert(given[0]) << to | convert(given[1]),)
+        )
+    return Formula(
+        (f"b{2 * of}",), lambda given, _: (convert(given[0] >> of) << to | convert(given[0]),)
     )
 
 

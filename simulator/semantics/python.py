@@ -17,7 +17,7 @@ NAMES: Mapping[str, object] = MappingProxyType(
             floats.f32, floats.f64, floats.bits32, floats.bits64, floats.fma32, floats.exactly,
             floats.to_float, floats.from_float, floats.integral, floats.approximately,
             floats.to_integer, floats.of_integer, floats.convert, floats.scaled,
-            floats.fused_and_scaled, integers.nth_set,
+            floats.convert_small, floats.fused_and_scaled, integers.nth_set,
             integers.reverse,
         )
     }
