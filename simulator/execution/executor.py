@@ -169,8 +169,8 @@ def execute(
     (None: as many as any chip has room for); the next begins where one has ended. ``in_place``:
     in ``memory`` itself, not in a copy. ``with_parts``: the observer is called with each part of an
     instruction. ``is_reverse``: last work-groups and waves come first. ``needs_results``: all bytes
-    of the buffers are known at the end. ``pauses``: are noted in it. ``copies``: keeps those of
-    asynchronous copies (None: they are done at once). ``unwritten``: takes note of reads of shared
+    of the buffers are known at the end. ``pauses``: are noted in it. ``copies``: keeps copies
+    to and from shared memory (None: they are done at once). ``unwritten``: notes reads of shared
     memory that nobody wrote. Raises ``LaunchError``, also
     where an address comes of data that was not given.
     """

@@ -366,7 +366,8 @@ def convert_small(
 ) -> Bits:
     """cvt to or from e4m3 and e5m2, and to tf32, which is the upper part of its register.
 
-    A NaN is the canonical one. Source: PTX ISA, cvt: .satfinite, .relu, .tf32.
+    A NaN is the canonical one, of tf32 taken to be 0x7FFFFFFF. Source: PTX ISA, cvt: .satfinite,
+    .relu, .tf32.
     """
     value, form = to_float(bits, source), FORMATS[target]
     unused = 32 - form.width if target == "tf32" else 0
