@@ -155,6 +155,10 @@ def is_steady(value: Value) -> bool:
     return not any(isinstance(leaf, Iteration | Result | Opaque) for leaf in leaves((value,)))
 
 
+def _is_steady_role(role: tuple[Value, bool]) -> bool:
+    return is_steady(role[0])
+
+
 def shared(
     kernel: Kernel,
     first: Access,
@@ -613,19 +617,35 @@ class Walks:
         ways, known = Roles(), Roles()
         for each, state in (one, other):
             ways |= taken.get((self.kernel.block_of[each.instruction], state), Roles())
-            known |= self._alike(each.conditions)
+            known |= self._still(self._alike(each.conditions), state)
         if any((value, not polarity) in ways | known for value, polarity in ways | known):
             return None
-        own = sorted(ways - known, key=lambda each: each[0].number)
+        own = sorted(filter(_is_steady_role, ways - known), key=lambda each: each[0].number)
         return tuple(Holds(Literal(value, polarity, -1), thread) for value, polarity in own)
 
     def _alike(self, literals: Iterable[Literal]) -> Roles:
-        """The conditions that all threads of a CTA find the same at all times."""
+        """The conditions that all threads of a CTA find the same when they are together."""
         return frozenset(
             (each.value, each.polarity)
             for each in literals
-            if is_steady(each.value) and self.is_uniform(each.value, Scope.WORKGROUP)
+            if self.is_uniform(each.value, Scope.WORKGROUP)
         )
+
+    def _still(self, roles: Roles, state: State) -> Roles:
+        """Those of some conditions that have one value for all walks from one barrier: of what is
+        computed once, or in the barrier's own iteration of each loop."""
+        counts = dict(state)
+
+        def is_once(leaf: Value) -> bool:
+            if isinstance(leaf, Opaque):
+                return False
+            if not isinstance(leaf, Iteration | Result):
+                return True
+            at = self.kernel.block_of[leaf.instruction] if isinstance(leaf, Result) else leaf.head
+            counted = (counts.get(each.head, _FIRST) for each in self.kernel.loops_around(at))
+            return all(not each.is_fresh and each.times == 0 for each in counted)
+
+        return frozenset(each for each in roles if all(map(is_once, leaves((each[0],)))))
 
     @cached_property
     def _uniform(self) -> Mapping[tuple[int, int], Roles]:
@@ -639,11 +659,12 @@ class Walks:
         graph = self._graphs[start]
         work = [next(iter(graph))]
         met = () if start is None else self.kernel.conditions(start)
-        found = {work[0]: self._alike(met)}
+        found = {work[0]: self._still(self._alike(met), work[0][1])}
         while work:
             node = work.pop()
             for target in graph[node]:
                 own = found[node] | self._uniform.get((node[0], target[0]), Roles())
+                own = self._still(own, target[1])
                 own &= found.get(target, own)
                 if found.get(target) != own:
                     found[target] = own

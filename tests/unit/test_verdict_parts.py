@@ -13,6 +13,7 @@ from work_count import growth
 
 from fencewright.checker import judge_amd
 from fencewright.checker.check_amd import check
+from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.nvidia import findings
 from fencewright.checker.verdicts import judge
 from fencewright.checker.verdicts.arithmetic import are_apart, span_of
@@ -174,6 +175,36 @@ def test_threads_of_one_cta_take_one_way_where_its_index_decides():
     store, load = own.accesses
     assert shared(own, store, load, frozenset())
     assert not shared(own, store, load, frozenset(), is_one_cta=True)
+
+
+ONCE = """
+    {before}
+    ld.global.u32 %r4, [{address}]; setp.lt.u32 %p1, %r4, %r1; @%p1 bra B;
+    st.shared.u32 [%r5], %r2; {inside}
+B:  {after} xor.b32 %r6, %r5, 512; ld.shared.u32 %r7, [%r6];
+"""
+ROUND = "mov.u32 %r9, 0; cvt.u64.u32 %rd3, %r9; L: {meet} add.u64 %rd2, %rd1, %rd3;"
+AGAIN = "add.u64 %rd3, %rd3, 4; add.u32 %r9, %r9, 1; setp.ne.u32 %p2, %r9, %r1; @%p2 bra L;"
+
+
+@pytest.mark.parametrize(
+    ("round_", "pieces", "is_proved"),
+    [("", {}, True), (None, {}, False), ("bar.sync 0;", {}, True),
+     ("", {"address": "%rd4"}, False),
+     ("", {"inside": "", "after": "bar.sync 0;"}, True),
+     ("", {"inside": ""}, False), ("", {"before": "st.shared.u32 [%r5], %r1;"}, False)],
+)  # fmt: skip
+def test_a_value_of_memory_decides_one_way_for_all(
+    round_: str | None, pieces: dict[str, str], is_proved: bool
+):
+    """Threads find one value only in one iteration: without a barrier they are in several."""
+    loops = round_ is None or round_ != ""
+    begin = ROUND.format(meet=round_ or "") if loops else ""
+    address = "%rd2" if loops else "%rd1"
+    own = {"before": "", "address": address, "inside": "bar.sync 0;", "after": ""} | pieces
+    body = "shl.b32 %r8, %r2, 2; add.u32 %r5, %r3, %r8; mad.wide.u32 %rd4, %r2, 4, %rd1;" + begin
+    verdict = judge.judge(kernel(body + ONCE.format(**own) + (AGAIN if loops else "")))
+    assert (verdict.kind is VerdictKind.RACE_FREE) is is_proved, verdict
 
 
 def test_a_loop_whose_end_differs_by_thread_has_no_full_barrier():
