@@ -599,6 +599,15 @@ def tiles(kernel: Kernel, first: Access, second: Access, relation: Relation) -> 
                 yield Room(times, following - min(one.size, own))
 
 
+def block_meant(access: Access) -> int:
+    """The threads of a CTA that a place has in mind: its constant step from CTA to CTA in steps
+    from thread to thread; 0 of one without these."""
+    form = access.place.offset
+    steps = {} if form is None else {_index_of(value): times for value, times in form.terms}
+    own, to_next = steps.get("%tid.x", 0), steps.get("%ctaid.x", 0)
+    return to_next // own if own > 0 and to_next % own == 0 else 0
+
+
 def _rows(
     e: Expressions, form: LinearForm, lengths: Sequence[tuple[Value, ...]]
 ) -> dict[tuple[Value, ...], LinearForm]:

@@ -20,6 +20,7 @@ from fencewright.checker.verdicts.arithmetic import (
     are_apart,
     are_rows_apart,
     arms,
+    block_meant,
     in_rows,
     is_alike,
     span_of,
@@ -1058,8 +1059,7 @@ class _Judge:
         cause = order.line if order.strength is Strength.BROKEN else None
         conflict = Conflict(first, second, relation, witness, missing, finding, cause)
         condition = self._condition(conflict, size, of_all)
-        asks_size = _asks_size(first, second)
-        if not condition and self._is_unusual(relation, constraints, asks_size=asks_size):
+        if not condition and self._is_unusual(first, second, relation, constraints):
             condition = f"as {witness}"
         is_again = first.number == second.number and first.instruction == second.instruction
         if not condition and is_again and is_free and self._may_be_one_value(first):
@@ -1223,25 +1223,28 @@ class _Judge:
         return ""
 
     def _is_unusual(
-        self, relation: Relation, constraints: Sequence[Constraint], *, asks_size: bool
+        self, first: Access, second: Access, relation: Relation, constraints: Sequence[Constraint]
     ) -> bool:
         """True of a race that CTAs of usual sizes do not have, where their size is not known.
 
-        A kernel that does not ask for it may be meant for CTAs of one warp, so that two CTAs have
-        to race with those.
+        Places may have one in mind. Of another kernel that does not ask for it that may be one
+        warp, so that two CTAs have to race with those.
         """
         if self.launch.block or self.kernel.required:
             return False
 
-        def excludes(block: tuple[int, int, int]) -> bool:
-            launch = Launch(block, self.launch.grid or (2, 1, 1))
+        def excludes(block: tuple[int, int, int], ctas: int = 2) -> bool:
+            launch = Launch(block, self.launch.grid or (ctas, 1, 1))
             answer = self._solver(relation, launch=launch).satisfiable(constraints)
             return answer is Answer.UNSATISFIABLE
 
+        meant = {*map(block_meant, (first, second))} - {0, 1} if relation is Relation.GRID else ()
+        if any(all(excludes((each, 1, 1), ctas) for ctas in (2, 8)) for each in meant):
+            return True
         if relation is not Relation.GRID and self._told_apart:
             if excludes((self._told_apart, 1, 1)):
                 return True
-        if relation is Relation.GRID and not asks_size:
+        if relation is Relation.GRID and not _asks_size(first, second):
             return excludes((self.kernel.lanes, 1, 1))
         return all(map(excludes, self.blocks[:2]))  # Of one dimension.
 

@@ -177,6 +177,27 @@ def test_threads_of_one_cta_take_one_way_where_its_index_decides():
     assert not shared(own, store, load, frozenset(), is_one_cta=True)
 
 
+MERGED = """
+    mov.u32 %r4, %ctaid.x; mov.u32 %r5, %ntid.x; mov.u32 %r6, %nctaid.x;
+    shl.b32 %r7, %r4, {shift}; add.u32 %r8, %r7, %r2; mul.lo.u32 %r9, %r5, {ctas};
+    mul.wide.u32 %rd2, %r8, 4; add.u64 %rd3, %rd1, %rd2;
+    mul.wide.u32 %rd4, %r9, 4; add.u64 %rd5, %rd3, %rd4;
+    ld.global.u32 %r10, [%rd5]; st.global.u32 [%rd3], %r10;
+"""
+
+
+@pytest.mark.parametrize(
+    ("shift", "ctas", "kind"),
+    [(6, "%r6", VerdictKind.LAUNCH), (7, "%r6", VerdictKind.LAUNCH), (6, "1", VerdictKind.RACE)],
+)
+def test_a_race_that_blocks_of_the_size_of_a_step_do_not_have_is_one_of_a_launch(
+    shift: int, ctas: str, kind: VerdictKind
+):
+    """A grid's first part is written, and read in steps of all its threads from there on."""
+    verdict = judge.judge(kernel(MERGED.format(shift=shift, ctas=ctas)))
+    assert verdict.kind is kind, verdict
+
+
 ONCE = """
     {before}
     ld.global.u32 %r4, [{address}]; setp.lt.u32 %p1, %r4, %r1; @%p1 bra B;
