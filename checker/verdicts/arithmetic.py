@@ -209,6 +209,15 @@ def _places_of_threads(
     }
 
 
+def waves_of(kernel: Kernel, access: Access) -> frozenset[int]:
+    """The numbers of the waves in a CTA that may execute an access, in one row of threads."""
+    is_row = dimensions(kernel, "tid") == "x"
+    threads = (_places_of_threads(kernel, access, ()) if is_row else None) or range(
+        kernel.most_threads
+    )
+    return frozenset(each // kernel.lanes for each in threads)
+
+
 def _conditions_on_threads(kernel: Kernel, access: Access) -> frozenset[Literal]:
     """The conditions of an access that a thread's index alone decides."""
     thread = kernel.table.thread("%tid.x", 32)

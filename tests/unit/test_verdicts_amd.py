@@ -573,3 +573,28 @@ def test_lanes_with_an_offset_beyond_a_buffer_access_nothing(
         body = body.replace(", vcc\n", ", vcc_lo\n")
     verdict = _verdict(body, chip)
     assert verdict.kind in ({kind, VerdictKind.LAUNCH} if kind is VerdictKind.RACE else {kind})
+
+
+@pytest.mark.parametrize(("bound", "is_found"), [("1", False), ("64", False), ("0x41", True)])
+def test_stores_of_the_wave_that_publishes_are_not_in_flight_in_another(
+    bound: str, is_found: bool
+) -> None:
+    body = f"""
+	v_mov_b32_e32 v4, {bound}
+	v_cmp_lt_u32_e32 vcc, v0, v4
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .LBB0_1
+	global_store_dword v1, v3, s[4:5]
+.LBB0_1:
+	s_or_b64 exec, exec, s[12:13]
+	s_barrier
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .LBB0_2
+	s_waitcnt vmcnt(0)
+	global_atomic_add v2, v3, s[6:7]
+.LBB0_2:
+	s_or_b64 exec, exec, s[12:13]
+"""
+    rules = [each.finding for each in _verdict(body, "gfx90a").sides]
+    assert (Rule.CUMULATIVE in rules) is is_found

@@ -32,6 +32,7 @@ from fencewright.checker.verdicts.amd.lemmas import (
     cache_operations,
     widest,
 )
+from fencewright.checker.verdicts.arithmetic import waves_of
 from fencewright.checker.verdicts.model import Access, Agent, Kernel, OneSide, Region
 from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.cdna.counters.waits import wait_text
@@ -295,7 +296,7 @@ class Halves:
             stores = [
                 each
                 for each in code.those(known.stores_at_barrier[barrier.number])
-                if each.number in self.accesses
+                if each.number in self.accesses and self._may_be_of_two_waves(each, write)
             ]
             # Stores that stay in an L2 of many are not published without a write-back.
             arrive = any((each.effect.stores or 0) >= Visibility.AGENT for each in stores)
@@ -314,6 +315,12 @@ class Halves:
                     about=(barrier.line, *others),
                     remedy=f"write {self._wait_for(each)} before the barrier",
                 )
+
+    def _may_be_of_two_waves(self, store: Operation, write: Operation) -> bool:
+        """True unless the threads that execute two operations are all of one wave: a wave waits for
+        its own stores."""
+        both = (self.accesses[each.number] for each in (store, write))
+        return len({wave for each in both for wave in waves_of(self.kernel, each)}) > 1
 
     @cached_property
     def _tells_stores(self) -> bool:
