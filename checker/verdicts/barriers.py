@@ -33,7 +33,6 @@ from fencewright.checker.verdicts.model import (
     Assumption,
     Compare,
     Constraint,
-    Holds,
     Kernel,
     Not,
     Order,
@@ -241,7 +240,7 @@ def _rounds(
         same: list[Constraint] = []
         doubt = ""
         if may_end:
-            same += (*path.taken(threads[0]), *(Holds(each, threads[1]) for each in path.later))
+            same += (*path.taken(threads[0]), *path.taken_later(threads[1]))
             is_left = path.later and kernel.loops_of(number) != around
             doubt = _CONDITION if is_left or not _is_known(path) else ""
         for head, count in state:

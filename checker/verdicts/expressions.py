@@ -4,7 +4,7 @@ Conditions keep few comparisons, ``eq ult slt`` and their negations, so that wha
 in another form is the same value. Addresses are sums of products of 64-bit values.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import product
 
@@ -662,21 +662,21 @@ def trailing_zeros(value: Value) -> int:
     return 0
 
 
-def leaves(values: Iterable[Value]) -> set[Value]:
-    """The values without parts that some values are computed from."""
-    return {value for value in parts_of(values) if not isinstance(value, Apply)}
+def leaves(values: Iterable[Value]) -> Set[Value]:
+    """The values without parts that some values are computed from, always in one order."""
+    return {value: None for value in parts_of(values) if not isinstance(value, Apply)}.keys()
 
 
-def parts_of(values: Iterable[Value]) -> set[Value]:
-    """Values with all that they are computed from."""
-    seen = set[Value]()
+def parts_of(values: Iterable[Value]) -> Set[Value]:
+    """Values with all that they are computed from, always in one order."""
+    seen: dict[Value, None] = {}
     work = [*values]
     while work:
         value = work.pop()
         if value not in seen:
-            seen.add(value)
+            seen[value] = None
             work += value.arguments if isinstance(value, Apply) else ()
-    return seen
+    return seen.keys()
 
 
 def is_data(value: Value) -> bool:

@@ -275,7 +275,11 @@ class Path:
 
     def taken(self, thread: int) -> Iterator[Constraint]:
         """The conditions of the issue, for the thread that issues."""
-        return (Holds(each, thread) for each in self.issued)
+        return _held(self.issued, thread)
+
+    def taken_later(self, thread: int) -> Iterator[Constraint]:
+        """The conditions of where it is now, for the thread that is there."""
+        return _held(self.later, thread)
 
     def further(self, literals: frozenset[Literal], *, is_again: bool) -> "Path":
         """The path that goes on by an edge; ``is_again``: in another iteration than the issue's."""
@@ -286,6 +290,11 @@ class Path:
     def back(self) -> "Path":
         """The path that has gone back to the head of a loop."""
         return Path(self.issued, frozenset(), self.is_whole and not self.later)
+
+
+def _held(literals: Iterable[Literal], thread: int) -> Iterator[Constraint]:
+    own = sorted(literals, key=lambda each: (each.value.number, each.polarity))
+    return (Holds(each, thread) for each in own)
 
 
 _NO_PATH = Path()
@@ -310,7 +319,7 @@ class Walks:
             for block in kernel.instructions
         }
         self._kept = {*kernel.accesses_at, *kernel.mbarrier_at, *kernel.group_at}
-        self._members: dict[int, set[tuple[int | None, State]]] = {}
+        self._members: dict[int, dict[tuple[int | None, State], None]] = {}
         self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
         self._pending: dict[tuple[int, frozenset[int]], Pending] = {}
@@ -327,10 +336,10 @@ class Walks:
 
     def positions(self, access: Access) -> Iterable[Position]:
         """The barriers after which an access may be, with its state: also while it is pending."""
-        own = {(*each, _NO_PATH) for each in self._members.get(access.instruction, ())}
+        own = tuple((*each, _NO_PATH) for each in self._members.get(access.instruction, ()))
         if access.is_done or (access.agent not in GROUPED and not access.queue):
             return own
-        return own | self.pending(access).positions
+        return dict.fromkeys((*own, *self.pending(access).positions))
 
     def parted(self, start: int | None, level: Scope) -> set[int]:
         """The next barriers to which threads come apart that leave ``start`` together.
@@ -371,7 +380,7 @@ class Walks:
             way = graph.within(graph.backward.reachable(never.keys()))
             if (here, state) in way.successors:
                 taken = tuple(self._only_way(way, (here, state)))
-                yield from ((each, taken) for each in parted if each in self.barriers)
+                yield from ((each, taken) for each in sorted(parted & self.barriers))
 
     def _may_take(self, node: _Node, target: _Node, conditions: Roles) -> bool:
         literals = self.kernel.edge_literals.get((node[0], target[0]), ())
@@ -540,7 +549,7 @@ class Walks:
                 graph[node] = ()
                 return
             if number in self._kept:
-                self._members.setdefault(number, set()).add((start, state))
+                self._members.setdefault(number, {})[start, state] = None
         graph[node] = tuple(
             (target, (*self._along(target, state), *self._left(target, state)))
             for target in self._targets(block, self.roles, state)
@@ -726,9 +735,9 @@ class Walks:
             if not conditions & {(each.value, True), (each.value, False)}
         }
         start = Path(is_whole=len(deciding) <= _MOST_DECIDING)
-        positions: set[Position] = set()
-        met: set[tuple[int, State, Path]] = set()
-        ends: set[tuple[int, State]] = set()
+        positions: dict[Position, None] = {}
+        met: dict[tuple[int, State, Path], None] = {}
+        ends: dict[tuple[int, State], None] = {}
         block = kernel.block_of[access.instruction]
         around = frozenset(self._around[block])
         state = tuple((head, Count(is_fresh=False, times=0)) for head in self._around[block])
@@ -751,14 +760,14 @@ class Walks:
                 elif number in waits and access.agent is Agent.COPY:
                     path = replace(path, is_whole=False)
                 elif number in waits or (group and _completes(group, access, commits)):
-                    ends.add((number, state))
+                    ends[number, state] = None
                     break
                 if number in self.barriers:
-                    positions.add((number, self._before(number, state), path))
+                    positions[number, self._before(number, state), path] = None
                 if number in kernel.accesses_at or number in kernel.exits:
-                    met.add((number, state, path))
+                    met[number, state, path] = None
                 if number in kernel.exits:
-                    ends.add((number, state))
+                    ends[number, state] = None
             else:
                 roles = steady if is_again else steady | conditions
                 for target in self._targets(block, roles, state):
@@ -775,7 +784,7 @@ class Walks:
                     after = self._along(target, state)
                     taken = taken.back() if is_back else taken
                     work.append((target, after, commits, False, is_again or is_back, taken))
-        return Pending(frozenset(positions), frozenset(met), frozenset(ends))
+        return Pending(tuple(positions), tuple(met), tuple(ends))
 
     def _stays(self, block: int, target: int) -> bool:
         """True of an edge on which a loop goes on that it might leave."""
@@ -810,9 +819,9 @@ class Pending:
     ``ends``: the waits after which it is done, and the exits at which it is pending.
     """
 
-    positions: frozenset[Position]
-    met: frozenset[tuple[int, State, Path]]
-    ends: frozenset[tuple[int, State]]
+    positions: tuple[Position, ...]
+    met: tuple[tuple[int, State, Path], ...]
+    ends: tuple[tuple[int, State], ...]
 
 
 def _completes(wait: Group, access: Access, commits: int) -> bool:
