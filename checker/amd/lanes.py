@@ -133,7 +133,7 @@ class Lanes:
 
     def assume_inactive(self, masks: Masks) -> None:
         """No lane of ``masks`` is active."""
-        for names in masks:
+        for names in sorted(masks):
             shared = self.diagrams.both(self._held(names), self._held(self._exec))
             self.never = self.diagrams.choose(shared, _ALL, self.never)
 

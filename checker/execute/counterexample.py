@@ -41,7 +41,7 @@ from fencewright.simulator.cdna.rows import (
 from fencewright.simulator.cdna.symmetry import SymmetricEngine
 from fencewright.simulator.cdna.trace import Counterexample as Execution
 from fencewright.simulator.cdna.trace import find_counterexample
-from fencewright.simulator.core.condition import Condition, parse_condition
+from fencewright.simulator.core.condition import Condition, observable_order, parse_condition
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import (
     Location,
@@ -151,7 +151,7 @@ class Counterexample:
             made = [(each, code) for each in (*wave, end) for code in each.instructions()]
             places = (SourceLocation("", each.line) if each.line else None for each, _ in made)
             threads.append(Thread(placement, tuple(code for _, code in made), tuple(places)))
-        observed = tuple(self.condition.formula.observables())
+        observed = tuple(sorted(self.condition.formula.observables(), key=observable_order))
         return Program(self.locations, tuple(threads), observed, self.name)
 
     def execution(self) -> Execution:

@@ -272,7 +272,7 @@ def _either(known: Definitions, coming: Definitions) -> Definitions:
     # A register that only one path has defined has on the other what it held before the function.
     return {
         register: known.get(register, BEFORE) | coming.get(register, BEFORE)
-        for register in known.keys() | coming.keys()
+        for register in {**known, **coming}
     }
 
 

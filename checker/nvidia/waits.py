@@ -316,9 +316,11 @@ class WaitAnalysis:
         return max((overlap(a, b) for a in places for b in before.places), default=Overlap.MAYBE)
 
 
-def _first(flight: _Flight) -> tuple[int, bool, bool]:
+def _first(flight: _Flight) -> tuple[object, ...]:
     """The key by which of the flights of one operation the surest comes first."""
-    return flight.operation, flight.is_met, not flight.is_same
+    surest = flight.operation, flight.is_met, not flight.is_same
+    conditions = sorted((value.number, polarity) for value, polarity in flight.conditions)
+    return *surest, flight.groups, flight.is_waited, flight.is_again, conditions
 
 
 def _left_by(wait: Statement) -> int:

@@ -859,7 +859,10 @@ def _digits(terms: _Terms, bounds: Sequence["_Bound"], *, is_one_cta: bool) -> l
 
 
 def _by_steps(digits: Iterable[_Digit]) -> list[_Digit]:
-    return sorted(digits, key=lambda each: (len(each.sizes), each.times, each.name))
+    def place(digit: _Digit) -> tuple[int, int, str, tuple[str, ...], int]:
+        return len(digit.sizes), digit.times, digit.name, digit.sizes, digit.bound or 0
+
+    return sorted(digits, key=place)
 
 
 def _between(

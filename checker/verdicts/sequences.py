@@ -5,7 +5,7 @@ all are what they were; what repeats so is then known for every iteration. ``i =
 phase ^= i == 0`` are ``(it + c) mod N`` and the lowest bit of ``(it + c) div N + b``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fencewright.checker.verdicts.expressions import (
     Expressions,
@@ -49,9 +49,9 @@ def sequence_of(
     return None
 
 
-def _dependent(register: Value, following: Mapping[Value, Value]) -> set[Value] | None:
+def _dependent(register: Value, following: Mapping[Value, Value]) -> Iterable[Value] | None:
     """The registers that one depends on in later iterations, itself too; None if on others."""
-    own, work = {register}, [register]
+    own, work = {register: None}, [register]
     while work:
         value = following.get(work.pop())
         if value is None:
@@ -62,7 +62,7 @@ def _dependent(register: Value, following: Mapping[Value, Value]) -> set[Value] 
             if not isinstance(leaf, Opaque) or leaf not in following:
                 return None
             if leaf not in own:
-                own.add(leaf)
+                own[leaf] = None
                 work.append(leaf)
     return own
 

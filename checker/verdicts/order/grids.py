@@ -214,7 +214,7 @@ def _stays(kernel: Kernel, free: ThreadPair, enter: int) -> bool:
     walks = walks_of(kernel, full_barriers(kernel, Scope.WORKGROUP), Roles())
     home = kernel.block_of[enter]
     coming = kernel.graph.backward.reachable([home])
-    for block in coming if kernel.loops_of(enter) else coming - {home}:
+    for block in sorted(coming if kernel.loops_of(enter) else coming - {home}):
         for target in kernel.graph.successors[block]:
             if target in coming or walks.is_uniform_branch(block, Scope.WORKGROUP):
                 continue

@@ -66,9 +66,9 @@ class Places:
     def __init__(self, file: PtxFile, function: PtxFunction):
         self.function = function
         used = (name for each in function.instructions for name in each.statement.uses)
-        of_file = file.variables.keys() & set(used) if file.variables else ()
+        names = dict.fromkeys(used) if file.variables else ()
         self.variables: dict[str, PtxVariable] = {
-            **{name: file.variables[name] for name in of_file},
+            **{name: file.variables[name] for name in names if name in file.variables},
             **function.variables,
         }
         """Those of the function, and those of the file that it names."""
