@@ -679,7 +679,7 @@ class BitVectors(Interpretation[Any, Any]):
         key = (a.get_id(), b.get_id())
         made = self._multiplied.get(key)
         if made is None:
-            result = self._variable(f"product {len(self._multiplied)}", bits)
+            result = self._variable(f"{key[0]} times {key[1]}", bits)
             is_exact = most < 1 << bits
             made = self._multiplied[key] = _Product(a, b, result, is_exact=is_exact)
             self._products.append(result == a * b)
@@ -722,7 +722,7 @@ class BitVectors(Interpretation[Any, Any]):
         number, bits = size.as_long(), size.size()
         key = (value.get_id(), number)
         if key not in self._divided:
-            name = f"{len(self._divided)} by {number}"
+            name = f"{value.get_id()} by {number}"
             quotient, rest, multiple = (
                 self._variable(f"{part} {name}", bits) for part in ("of", "rest", "multiple")
             )
@@ -753,7 +753,7 @@ class BitVectors(Interpretation[Any, Any]):
         key = (value.get_id(), size.get_id(), signed)
         if key not in self._divisions:
             self._has_product = True
-            bits, name = value.size(), f"division {len(self._divisions)}"
+            bits, name = value.size(), "{} by {} {}".format(*key)
             quotient, rest = (self._variable(f"{part} {name}", bits) for part in ("of", "rest"))
             wide = [(ones(bits), z3.ZeroExt(bits, each)) for each in (size, quotient)]
             _, multiple = self._multiplied_by(*wide)
