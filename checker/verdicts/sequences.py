@@ -5,7 +5,7 @@ all are what they were; what repeats so is then known for every iteration. ``i =
 phase ^= i == 0`` are ``(it + c) mod N`` and the lowest bit of ``(it + c) div N + b``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fencewright.checker.verdicts.expressions import (
     Expressions,
@@ -49,7 +49,7 @@ def sequence_of(
     return None
 
 
-def _dependent(register: Value, following: Mapping[Value, Value]) -> Iterable[Value] | None:
+def _dependent(register: Value, following: Mapping[Value, Value]) -> Collection[Value] | None:
     """The registers that one depends on in later iterations, itself too; None if on others."""
     own, work = {register: None}, [register]
     while work:
