@@ -1227,8 +1227,8 @@ class _Judge:
     ) -> bool:
         """True of a race that CTAs of usual sizes do not have, where their size is not known.
 
-        Places may have one in mind. Of another kernel that does not ask for it that may be one
-        warp, so that two CTAs have to race with those.
+        Places may have one in mind, unless a condition tests it. Of another kernel that does not
+        ask for it that may be one warp, so that two CTAs have to race with those.
         """
         if self.launch.block or self.kernel.required:
             return False
@@ -1238,7 +1238,9 @@ class _Judge:
             answer = self._solver(relation, launch=launch).satisfiable(constraints)
             return answer is Answer.UNSATISFIABLE
 
-        meant = {*map(block_meant, (first, second))} - {0, 1} if relation is Relation.GRID else ()
+        meant = set[int]()
+        if relation is Relation.GRID and not any(map(_tests_size, (first, second))):
+            meant = {*map(block_meant, (first, second))} - {0, 1}
         if any(all(excludes((each, 1, 1), ctas) for ctas in (2, 8)) for each in meant):
             return True
         if relation is not Relation.GRID and self._told_apart:
@@ -1365,6 +1367,16 @@ def _names_threads(*accesses: Access) -> bool:
     return any(
         any(isinstance(leaf, Thread) for leaf in own)
         and not any(isinstance(leaf, Param) for leaf in own)
+        for own in parts
+    )
+
+
+def _tests_size(access: Access) -> bool:
+    """True of a condition on the size of the CTA that no index of a thread has a part in."""
+    parts = (leaves((each.value,)) for each in access.conditions)
+    return any(
+        any(str(getattr(leaf, "constant", "")).startswith("%ntid") for leaf in own)
+        and not any(isinstance(leaf, Thread | Iteration) for leaf in own)
         for own in parts
     )
 

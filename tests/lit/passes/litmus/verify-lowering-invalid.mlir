@@ -2,7 +2,7 @@
 // RUN: not fence-opt %s --verify-lowering 2>&1 | filecheck %s --check-prefix=NOTHING
 
 // RACY: verify-lowering-invalid.mlir:{{[0-9]+}}:1: error: 'racy' has no defined outcome, so there is nothing to verify: data race on x: P0 'store weak 1, x' at {{.*}}verify-lowering-invalid.mlir:11 and P1 '%v = load weak x' at {{.*}}verify-lowering-invalid.mlir:15: both are weak, and neither reads before its access what the other wrote after its own
-// NOTHING: verify-lowering-invalid.mlir: error: --verify-lowering found no litmus test with a source and a lowering; lower a test with --mcpu, or say whose lowering one is with 'lowers @name'
+// NOTHING: verify-lowering-invalid.mlir: error: --verify-lowering found no litmus test with a source and a lowering; lower a test with --mcpu, or name the source of one with 'lowers @name'
 litmus.test @racy {
   litmus.location @x = 0 : i32
   litmus.thread @P0 {
