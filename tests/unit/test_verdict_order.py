@@ -8,6 +8,7 @@ from pathlib import Path
 
 import judged_files
 import pytest
+from campaigns import Share, shares
 
 from fencewright.checker.verdicts.intervals import Position, Walks
 from fencewright.checker.verdicts.model import Access
@@ -16,7 +17,6 @@ ROOT = Path(__file__).parents[2]
 MUSEUM = sorted(
     str(path) for end in ("ptx", "s") for path in (ROOT / "tests/museum").rglob(f"*.{end}")
 )
-GROUPS = 4
 
 ROUNDS = """.version 8.6
 .target sm_90
@@ -66,10 +66,9 @@ def test_a_kernel_is_judged_alike_in_every_process(rounds: str) -> None:
     assert judged([rounds], 1) == judged([rounds], 2)
 
 
-@pytest.mark.campaign
-@pytest.mark.parametrize("group", range(GROUPS))
-def test_kernels_are_judged_alike_in_every_process(group: int) -> None:
-    first, *others = (judged(MUSEUM[group::GROUPS], seed) for seed in (1, 2, 3))
+@pytest.mark.parametrize("share", shares(16))
+def test_kernels_are_judged_alike_in_every_process(share: Share) -> None:
+    first, *others = (judged(share.of(MUSEUM), seed) for seed in (1, 2, 3))
     assert others == [first, first]
 
 
