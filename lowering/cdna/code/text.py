@@ -788,9 +788,12 @@ def _metadata(text: str) -> list[tuple[dict[str, str], list[dict[str, str]]]]:
     for line in metadata.splitlines():
         found = _ITEM.fullmatch(line.replace("\t", "").rstrip())
         if found is None:
-            if kernels and (number := _LISTED.fullmatch(line.rstrip())) is not None:
-                place += 1
-                kernels[-1][0][f"{key}_{place}"] = number[1]
+            number = _LISTED.fullmatch(line.rstrip())
+            if number is None or not key or not kernels:
+                key = ""  # Another list is none of a kernel's: amdhsa.version.
+                continue
+            place += 1
+            kernels[-1][0][f"{key}_{place}"] = number[1]
             continue
         place = -1
         depth, starts, key, value = len(found[1]), found[2] is not None, found[3], found[4]
