@@ -118,8 +118,8 @@ def _differ(
 def _alike_beside_threads(
     kernel: Kernel, first: Access, second: Access, launch: Launch
 ) -> frozenset[str]:
-    """``_alike_names`` of places that are a sum of what the thread's index alone says, which is
-    tried, and of digits of more than that."""
+    """``_alike_names`` of places that are a function of the thread's index, which is tried, and
+    digits of other indices."""
     a, b = first.place.offset, second.place.offset
     if a is None or b is None or first.size is None or second.size is None:
         return frozenset()

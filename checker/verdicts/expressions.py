@@ -662,20 +662,27 @@ def trailing_zeros(value: Value) -> int:
     return 0
 
 
-def leaves(values: Iterable[Value]) -> Set[Value]:
-    """The values without parts that some values are computed from, always in one order."""
-    return {value: None for value in parts_of(values) if not isinstance(value, Apply)}.keys()
+def leaves(values: Iterable[Value], is_whole: Callable[[Apply], bool] | None = None) -> Set[Value]:
+    """The values without parts that some values are computed from, always in one order.
+
+    ``is_whole``: true of a value whose parts do not count.
+    """
+    parts = parts_of(values, is_whole)
+    return {value: None for value in parts if not isinstance(value, Apply)}.keys()
 
 
-def parts_of(values: Iterable[Value]) -> Set[Value]:
-    """Values with all that they are computed from, always in one order."""
+def parts_of(
+    values: Iterable[Value], is_whole: Callable[[Apply], bool] | None = None
+) -> Set[Value]:
+    """Values with all that they are computed from, as ``leaves`` has it, always in one order."""
     seen: dict[Value, None] = {}
     work = [*values]
     while work:
         value = work.pop()
         if value not in seen:
             seen[value] = None
-            work += value.arguments if isinstance(value, Apply) else ()
+            if isinstance(value, Apply) and not (is_whole and is_whole(value)):
+                work += value.arguments
     return seen.keys()
 
 

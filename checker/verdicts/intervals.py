@@ -641,7 +641,7 @@ class Walks:
         )
 
     def _still(self, roles: Roles, state: State) -> Roles:
-        """Those of some conditions that have one value for all walks from one barrier: of what is
+        """Those of some conditions that have one value for all walks from one barrier, as they are
         computed once, or in the barrier's own iteration of each loop."""
         counts = dict(state)
 

@@ -42,7 +42,7 @@ class RegisterValues(ABC):
     ):
         self.table = ValueTable(_DEPTH)
         self.expressions = Expressions(self.table)
-        # Compilers leave blocks that nothing leads to, behind a trap or with an edge into a loop.
+        # Compilers leave blocks that nothing leads to, after a trap or with an edge into a loop.
         self.graph = graph.within(graph.reachable((0,)))
         self.block_of = block_of
         self.dominators = immediate_dominators(self.graph, 0)

@@ -748,7 +748,7 @@ class BitVectors(Interpretation[Any, Any]):
         """The quotient and the remainder of a division by a value that is no constant.
 
         The number is always the sum of the multiple and the remainder, also of bit-vectors that
-        are divided by 0; that the quotient is one is asked for only where this does not decide.
+        are divided by 0; the exact quotient is a constraint only where this does not decide.
         """
         z3 = z3_module()
         key = (value.get_id(), size.get_id(), signed)

@@ -124,7 +124,7 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True)
 class LateCopies:
-    """Copies that are done as late as possible: where the observer says so.
+    """Copies that are pending as long as possible: until the observer ends them.
 
     ``pending``: by the number of a wave in the launch, its copies to shared memory and those
     outwards, from the oldest on.
@@ -481,7 +481,7 @@ class _Execution:
                 self._release_cluster(each)
 
     def _count_votes(self, slots: Numbers, there: LaneFlags) -> None:
-        """The votes of the lanes that a barrier has joined, for each of them."""
+        """The votes of the lanes that a barrier has joined, one result a lane."""
         rows = self._rows_of(slots)
         lanes = there.reshape(len(rows), -1)
         yes = (self.yes[rows] & lanes).reshape(there.shape)
@@ -805,7 +805,7 @@ class _Run:
         self, number: int, instruction: MemoryInstruction, located: Located, addresses: Numbers,
         active: LaneFlags,
     ) -> None:  # fmt: skip
-        """Take note of what is written to shared memory, and of a read of other bytes there."""
+        """Record the writes to shared memory, and a read of other bytes there."""
         execution = self.execution
         if (unwritten := execution.unwritten) is None or not active.any():
             return

@@ -104,7 +104,7 @@ def offsets_of(opcode: Opcode, operands: Sequence[str], dimensions: int) -> Sequ
 
 @dataclass(frozen=True, slots=True)
 class BarrierOperands:
-    """Those of ``bar`` and ``barrier``; "" of what is not given."""
+    """Those of ``bar`` and ``barrier``; "" for an absent one."""
 
     barrier: str
     threads: str
@@ -130,7 +130,7 @@ def barrier_operands(opcode: Opcode, operands: Sequence[str]) -> BarrierOperands
 
 @dataclass(frozen=True, slots=True)
 class CopyOperands:
-    """Those of ``cp.async`` and ``cp.async.bulk``; "" of what is not given.
+    """Those of ``cp.async`` and ``cp.async.bulk``; "" for an absent one.
 
     ``taken``: the bytes that are copied, zeros follow, or a predicate that there are none.
     """
@@ -154,7 +154,7 @@ def copy_operands(opcode: Opcode, operands: Sequence[str]) -> CopyOperands:
 
 
 def multicast_mask(opcode: Opcode, operands: Sequence[str]) -> str:
-    """The mask of the CTAs that a bulk copy goes to, after its mbarrier and offsets."""
+    """The mask of the destination CTAs of a bulk copy, after its mbarrier and offsets."""
     if "multicast::cluster" not in opcode.words:
         return ""
     return next(each for each in operands if each[:1] not in ("[", "{"))

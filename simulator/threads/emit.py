@@ -508,7 +508,7 @@ class Emitter:
         )
 
     def _mask(self, mask: str) -> str:
-        """The argument for the blocks that a copy goes to."""
+        """The argument for the destination blocks of a copy."""
         return f", mask={self.operands.value(mask, 'u16')}" if mask else ""
 
     def _tensor(self, statement: Statement, site: int) -> Lines:

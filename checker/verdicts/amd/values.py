@@ -1064,17 +1064,7 @@ class LaneRegisters(RegisterValues):
 
     def is_of_wave(self, value: Value) -> bool:
         """True of a value that all lanes of a wave have alike."""
-        found, work = set[Value](), [value]
-        while work:
-            part = work.pop()
-            if part in found:
-                continue
-            found.add(part)
-            if isinstance(part, Apply):
-                work += () if self._is_number_of_wave(part) else part.arguments
-            elif not self._is_leaf_of_wave(part):
-                return False
-        return True
+        return all(map(self._is_leaf_of_wave, leaves((value,), self._is_number_of_wave)))
 
     def _is_leaf_of_wave(self, value: Value) -> bool:
         if isinstance(value, Iteration):

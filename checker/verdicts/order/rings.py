@@ -106,17 +106,8 @@ def _number(e: Expressions, form: LinearForm, known: dict[Value, Value]) -> int 
 def _is_periodic(value: Value, size: int) -> bool:
     """True of a value that is the same ``size`` iterations later: it has remainders of iterations
     alone."""
-    work, seen = [value], set[Value]()
-    while work:
-        part = work.pop()
-        if part in seen:
-            continue
-        seen.add(part)
-        if isinstance(part, Iteration):
-            return False
-        if isinstance(part, Apply) and not _is_remainder(part, size):
-            work += part.arguments
-    return True
+    others = leaves((value,), lambda part: _is_remainder(part, size))
+    return not any(isinstance(each, Iteration) for each in others)
 
 
 def _is_remainder(value: Apply, size: int) -> bool:

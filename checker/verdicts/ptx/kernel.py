@@ -181,7 +181,7 @@ class _Filler:
             if each.place.root.region is Region.SHARED and each.place.rank is None
         ]
         early = self._early(others, accesses)
-        # After a trap no thread of the kernel goes on.
+        # A trap ends all threads of the kernel.
         exits = [
             each
             for each in others

@@ -1,4 +1,4 @@
-"""The function that a call of PTX goes to, and a function with its callees inlined.
+"""The callee of a call of PTX, and a function with its callees inlined.
 
 What is called gets names of its own for registers; its parameters are the caller's. A parameter
 that the caller writes whole right before the call is moved; so is what a function returns, if it
@@ -197,7 +197,7 @@ class _Inliner:
         return self.made[-1]
 
     def _copied(self, copy: _Copy, each: PtxInstruction) -> PtxInstruction:
-        """An instruction of a copy: a return goes back, a parameter that is known is moved."""
+        """An instruction of a copy: a return jumps back, a known parameter is moved."""
         self.instructions += 1
         for name in (*each.statement.defines, *each.statement.uses) if copy.number else ():
             if (type := copy.function.type_of(name)) is not None:
@@ -217,7 +217,7 @@ class _Inliner:
         return replace(each, statement=statement, called_at=copy.called_at)
 
     def _call(self, copy: _Copy, made: _Made, each: PtxInstruction, called: PtxFunction) -> _Made:
-        """Put the callee in the place of a call; returns the block that goes on after it."""
+        """Put the callee in the place of a call; returns the block that follows the call."""
         statement = copy.statement(each.statement)
         call = call_of(statement)
         self.copies += 1
@@ -255,7 +255,7 @@ def _returns(each: PtxInstruction) -> bool:
 
 
 def _branch(each: PtxInstruction, guard: str) -> PtxInstruction:
-    """A jump in the place of an instruction; its block says where it goes."""
+    """A jump in the place of an instruction; its block has the target."""
     statement = read_statement("bra there")
     assert statement is not None
     return replace(each, statement=replace(statement, guard=guard))

@@ -911,7 +911,7 @@ class _Kernel:
         self.signal(operands[2], None, (size,), _COMPLETE)
 
     def copies(self, given: str) -> Iterator["_Peer | None"]:
-        """The CTAs of a mask, that a copy or an arrival goes to; None: the one that is named."""
+        """The destination CTAs of a copy or an arrival, by its mask; None: the named one."""
         if not given:
             yield None
             return
