@@ -1,6 +1,8 @@
 """What ``make test`` and ``.ci/run`` promise: nothing that fails is passed over, and no LLVM is needed."""
 
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -86,16 +88,23 @@ def test_the_oldest_xdsl_is_that_of_the_package(ci: str) -> None:
     assert run("sh", "-c", script).stdout == "py ==0.74.* \npy >=0.74,<0.76 xdsl\n"
 
 
-CLONE = """
-bare_path() { mkdir "$1"; for each in grep xargs echo rm; do ln -s "$(which $each)" "$1/"; done; }
-git() {
+def tool(name: str) -> str:
+    """The path of a command, in quotes; a bare Debian has no ``which``."""
+    path = shutil.which(name)
+    assert path is not None, f"{name} is not on the PATH"
+    return shlex.quote(path)
+
+
+CLONE = f"""
+bare_path() {{ mkdir "$1"; ln -s {" ".join(map(tool, ["grep", "xargs", "echo", "rm"]))} "$1/"; }}
+git() {{
     for each in unit litmus differential; do mkdir -p "$folder/a clone/tests/$each"; done
     mkdir -p "$folder/a clone/.venv/bin"
-    for each in python fence-opt; do ln -s "$(which true)" "$folder/a clone/.venv/bin/"$each; done
+    for each in python fence-opt; do ln -s {tool("true")} "$folder/a clone/.venv/bin/"$each; done
     echo xdsl > "$folder/a clone/tests/unit/test_a.py"
     echo > "$folder/a clone/tests/unit/test_b.py"
-}
-timed() { echo "$@"; }
+}}
+timed() {{ echo "$@"; }}
 """
 """A clone with a test that uses xDSL and one that does not, and no make."""
 
