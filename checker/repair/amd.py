@@ -37,7 +37,8 @@ class Part(FastStrEnum):
 
 
 _P = Part
-_BARRIERS = (("s_barrier",), ("s_barrier_signal -1", "s_barrier_wait -1"))
+_WHOLE_BARRIER = ("s_barrier",)
+_SPLIT_BARRIER = ("s_barrier_signal -1", "s_barrier_wait -1")
 _HAZARD = ((_P.WAIT,),)
 _RELEASE = (
     (_P.WAIT,),
@@ -128,7 +129,8 @@ class AmdCode:
                     for scope, split in product(scopes, (False, True))
                 )
             case Part.BARRIER:
-                return list(_BARRIERS)
+                # No chip that splits counters has s_barrier: lowering/cdna/instructions.py.
+                return [_SPLIT_BARRIER if self.chip.splits_counters else _WHOLE_BARRIER]
             case Part.SCALAR_INVALIDATE:
                 return [("s_dcache_inv",)]
 
@@ -239,14 +241,15 @@ def _wider(code: AmdCode, forms: Sequence[tuple[Part, ...]]) -> Iterator[Repair]
 def _put(
     code: AmdCode, rule: Rule, forms: Sequence[tuple[Part, ...]], fault: Fault
 ) -> Iterator[Repair]:
-    """The parts put before a statement: near to the finding first, then elsewhere."""
+    """The parts put before a statement: between the accesses first, near to the finding next."""
     lines = [line for line in (*fault.about, fault.line) if line]
     first, last = (min(lines), fault.line) if lines else (0, 0)
     places = code.places(first, last)
     if rule is Rule.CUMULATIVE and fault.about:
         # Other waves cannot be waited for once the barrier is behind them.
         places = [spot for spot in places if spot.line <= max(fault.about)]
-    for near in (places[:_NEAR], places[_NEAR:]):
+    between = min(sum(first < spot.line <= last for spot in places), _NEAR)
+    for near in (places[:between], places[between:_NEAR], places[_NEAR:]):
         for form in forms:
             for texts in product(*map(code.texts, form)):
                 statements = tuple(line for text in texts for line in text)

@@ -899,3 +899,66 @@ def test_a_barrier_of_one_thread_is_no_repair(tmp_path: Path) -> None:
     before, _, after = written.read_text().partition("bar.sync 0;")
     assert "@%p1 bra E;" in after
     assert "st.shared" in before
+
+
+MIRRORED = {
+    "gfx942": """
+	v_lshl_add_u32 v2, s2, 8, v0
+	v_mov_b32_e32 v3, 0
+	v_lshlrev_b64 v[2:3], 2, v[2:3]
+	v_lshlrev_b32_e32 v0, 2, v0
+	s_waitcnt lgkmcnt(0)
+	v_lshl_add_u64 v[4:5], s[6:7], 0, v[2:3]
+	global_load_dword v1, v[4:5], off
+	s_waitcnt vmcnt(0)
+	ds_write_b32 v0, v1
+	v_sub_u32_e32 v0, 0, v0
+	ds_read_b32 v4, v0 offset:1020
+	v_lshl_add_u64 v[0:1], s[4:5], 0, v[2:3]
+	s_waitcnt lgkmcnt(0)
+	global_store_dword v[0:1], v4, off
+""",
+    "gfx1200": """
+	v_mov_b32_e32 v2, 0
+	v_lshl_add_u32 v1, ttmp9, 8, v0
+	v_lshlrev_b32_e32 v0, 2, v0
+	v_lshlrev_b64_e32 v[1:2], 2, v[1:2]
+	s_wait_kmcnt 0x0
+	v_add_co_u32 v3, vcc_lo, s6, v1
+	v_add_co_ci_u32_e64 v4, null, s7, v2, vcc_lo
+	global_load_b32 v3, v[3:4], off
+	v_sub_nc_u32_e32 v4, 0, v0
+	s_wait_loadcnt 0x0
+	ds_store_b32 v0, v3
+	ds_load_b32 v3, v4 offset:1020
+	v_add_co_u32 v0, vcc_lo, s4, v1
+	s_wait_alu depctr_va_vcc(0)
+	v_add_co_ci_u32_e64 v1, null, s5, v2, vcc_lo
+	s_wait_dscnt 0x0
+	global_store_b32 v[0:1], v3, off
+""",
+}
+"""out[256 * block + t] = tile[255 - t], as clang compiles it, without the barrier before it."""
+
+
+@pytest.mark.parametrize(
+    ("chip", "load", "barrier"),
+    [
+        ("gfx942", "s_load_dwordx4", "s_waitcnt lgkmcnt(0)\n\ts_barrier"),
+        ("gfx1200", "s_load_b128", "s_wait_dscnt 0x0\n\ts_barrier_signal -1\n\ts_barrier_wait -1"),
+    ],
+)
+def test_a_barrier_is_put_between_accesses_of_lds(
+    chip: str, load: str, barrier: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The forms of a chip, at the few places between both, are fewer than the limit of judgements."""
+    code = tmp_path / "k.s"
+    code.write_text(
+        f'\t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"\n\t.type k,@function\n'
+        f"k:\n\t{load} s[4:7], s[0:1], 0x0{MIRRORED[chip]}\ts_endpgm\n\t.amdhsa_kernel k\n"
+        "\t.amdhsa_group_segment_fixed_size 1024\n\t.amdhsa_user_sgpr_count 2\n"
+        "\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\t.end_amdhsa_kernel\n"
+    )
+    assert fence_check.main(["--fix", str(code), "-o", str(tmp_path / "to.s")]) == 0
+    assert barrier in (tmp_path / "to.s").read_text()
+    assert "1 of 1 finding repaired" in capsys.readouterr().out
