@@ -1,7 +1,7 @@
 """Findings of verdicts: one for each cause of races, in the words of the kernel's author."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -75,6 +75,12 @@ _OF_BOTH = (
     "write __threadfence() before the signal and after it is seen, or let it release and its read "
     "acquire"
 )
+_TOO_NARROW = " too narrow"
+_OF_WIDTH: Mapping[Relation, str] = {
+    Relation.CLUSTER: "the scope of the cluster: .cluster",
+    Relation.GRID: "the scope of the GPU: thread_scope_device, __threadfence() or .gpu",
+}
+"""The wider scope, by the relation of the two threads."""
 _REASON = re.compile(": |, which ")
 _OF_ITSELF = "let one thread do it, or give each thread a place of its own"
 _OBJECTS: Mapping[Region, str] = {
@@ -186,8 +192,15 @@ def _causes(
 ) -> Iterator[Sequence[Conflict]]:
     """The conflicts that one repair ends, together."""
     by_cause: dict[Hashable, list[Conflict]] = {}
+    of_flags = [each for each in conflicts if _is_of_flag(each)]
     for each in conflicts:
-        by_cause.setdefault(_cause_of(each, place_of), []).append(each)
+        if each not in of_flags:
+            by_cause.setdefault(_cause_of(each, place_of), []).append(each)
+    for each in of_flags:
+        # A flag of too narrow a scope is no flag of the data that it is to order.
+        places = {place_of(line) for line in _places(each)}
+        keys = (key for key, own in by_cause.items() if _is_by(own[0], places, place_of))
+        by_cause.setdefault(next(keys, _cause_of(each, place_of)), []).append(each)
     needs_barrier: list[Sequence[Conflict]] = []
     for own in by_cause.values():
         if own[0].finding is Rule.MISSING_BARRIER and not _is_of_itself(own[0]):
@@ -195,6 +208,20 @@ def _causes(
         else:
             yield own
     yield from _gaps([max(own, key=attrgetter("is_usual")) for own in needs_barrier])
+
+
+def _is_of_flag(conflict: Conflict) -> bool:
+    """True of strong accesses that nothing orders: the scope of one excludes the other thread."""
+    is_strong = conflict.first.is_strong and conflict.second.is_strong
+    return is_strong and _is_unordered(conflict)
+
+
+def _is_by(
+    conflict: Conflict, places: Collection[Hashable], place_of: Callable[[int], Hashable]
+) -> bool:
+    """True of a conflict that a signal at one of some places should order."""
+    is_by_signal = conflict.finding in (Rule.UNORDERED_SIGNAL, Rule.UNORDERED_WAIT)
+    return is_by_signal and conflict.cause is not None and place_of(conflict.cause) in places
 
 
 def _cause_of(conflict: Conflict, place_of: Callable[[int], Hashable]) -> Hashable:
@@ -239,7 +266,14 @@ def _finding(
     verdict: Verdict, cause: Sequence[Conflict], is_replayed: Callable[[Conflict], bool]
 ) -> Finding:
     # The conflict that is printed is one of any launch, and of the line to be repaired.
-    cause = sorted(cause, key=lambda each: (bool(each.condition), each.cause not in _places(each)))
+    cause = sorted(
+        cause,
+        key=lambda each: (
+            bool(each.condition),
+            each.cause is None,
+            each.cause not in _places(each),
+        ),
+    )
     shown = next((each for each in cause if is_replayed(each) or _is_of_one_thread(each)), None)
     conflict = shown or max(cause, key=attrgetter("is_usual"))
     more = len({_lines(each) for each in cause}) - 1
@@ -464,6 +498,10 @@ def _remedy(conflict: Conflict) -> str:
         return _OF_PEER
     if conflict.finding is Rule.UNORDERED_SIGNAL and _BOTH_LACK in conflict.missing:
         return _OF_BOTH
+    if conflict.finding in (Rule.UNORDERED_SIGNAL, Rule.UNORDERED_WAIT):
+        if _TOO_NARROW in conflict.missing and conflict.relation in _OF_WIDTH:
+            which = "both" if "scopes" in conflict.missing else "it"
+            return f"give {which} {_OF_WIDTH[conflict.relation]}"
     if conflict.cause is None and conflict.finding in (
         Rule.MISSING_BARRIER,
         Rule.UNORDERED_SIGNAL,

@@ -142,7 +142,7 @@ def judge(kernel: Kernel, launch: Launch | None = None) -> Verdict:
     launch = launch or Launch()
     if refused := _refused(kernel, launch):
         return Verdict(VerdictKind.NOT_JUDGED, obstacles=refused)
-    kernel = _with_indices_of(launch, kernel)
+    kernel = _with_sizes_of(launch, kernel)
     if kernel.obstacles:
         every = islice(_Judge(kernel, launch).pairs(), _MOST_PAIRS)
         sides = () if kernel.halves is None else tuple(kernel.halves(kernel, is_decided=False))
@@ -151,9 +151,11 @@ def judge(kernel: Kernel, launch: Launch | None = None) -> Verdict:
     return _Judge(kernel, launch).verdict()
 
 
-def _with_indices_of(launch: Launch, kernel: Kernel) -> Kernel:
+def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
     """The kernel with each index that has several values in the launch, read or not: threads that
-    differ in no other one are several threads."""
+    differ in no other one are several threads. At most one thread is one."""
+    if kernel.most_threads == 1 and kernel.required is None:
+        kernel = replace(kernel, required=(1, 1, 1), _memo={})
     given = (("tid", launch.block or kernel.required), ("ctaid", launch.grid))
     several = {
         f"%{kind}.{d}"
@@ -221,6 +223,7 @@ class _Judge:
         self.fewest = tuple(
             Launch((threads, 1, 1), (ctas, 1, 1))
             for threads, ctas in ((1, 2), (2, 1), (more, 1), (more, 2), (2, 2))
+            if threads <= kernel.most_threads
         )
         """Launches with few threads besides those of a conflict, so that fewer can order them."""
 
@@ -788,12 +791,15 @@ class _Judge:
         """Small launches in which sizes are constants: a product with one is none of two
         unknowns."""
         block, grid = self.launch.block or self.kernel.required, self.launch.grid
-        blocks = (*filter(self._has_room, self.blocks), *self._fitting)
+        most = self.kernel.most_threads
+        usual = self.blocks if most >= self.blocks[0][0] else ((most, 1, 1),)
+        blocks = (*filter(self._has_room, usual), *self._fitting)
         for threads in blocks if block is None else (block,):
             yield Launch(threads, grid or (2, 1, 1))
 
     def _has_room(self, block: tuple[int, int, int]) -> bool:
-        return all(room.holds(block) for room in rooms(self.kernel, self.launch))
+        has_room = all(room.holds(block) for room in rooms(self.kernel, self.launch))
+        return has_room and prod(block) <= self.kernel.most_threads
 
     @cached_property
     def _fitting(self) -> Sequence[tuple[int, int, int]]:
@@ -1068,6 +1074,7 @@ class _Judge:
             condition = ONE_VALUE
         if condition:
             is_usual = condition == f"as {witness}" and size in self.small
+            is_usual = is_usual or _is_update_by_data(first, second)
             in_shared = {each.place.root.region for each in (first, second)} == {Region.SHARED}
             self.launches.append(
                 replace(
@@ -1330,6 +1337,14 @@ def _are_morally_strong(first: Access, second: Access, relation: Relation) -> bo
         return False
     scope = relation.scope
     return first.scope.includes(scope) and second.scope.includes(scope)
+
+
+def _is_update_by_data(first: Access, second: Access) -> bool:
+    """True of an atomic at a place that memory decides, as in a histogram, and of another access
+    at a thread's own place: nearly all contents let two threads meet."""
+    sides = (first, second)
+    decided = [each for each in sides if any(data_in(terms_of(each)))]
+    return len(decided) == 1 and decided[0].is_atomic and not all(x.is_atomic for x in sides)
 
 
 def _write_equal_values(first: Access, second: Access, relation: Relation) -> bool:

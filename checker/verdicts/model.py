@@ -555,7 +555,7 @@ class Conflict:
     ``missing``: the order that is broken, as a phrase. ``finding``: the rule of the registry.
     ``cause``: the line of the instruction that should order them, None where nothing does.
     ``condition``: of the launches that have it, "" if any has; ``is_usual``: a block of 256 threads
-    or fewer is the whole condition.
+    or fewer is the whole condition, or nearly all contents of memory satisfy it.
     """
 
     first: Access

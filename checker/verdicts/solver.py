@@ -367,13 +367,16 @@ class BitVectors(Interpretation[Any, Any]):
         """True of a launch with no more CTAs and threads than may be."""
         most = _MOST_AT_ONCE if self.most is None else self.most
         has_room = all(room.holds(sizes.block) for room in self._rooms())
+        has_room = has_room and prod(sizes.block) <= self.kernel.most_threads
         return has_room and prod(sizes.grid) <= most[0] and prod(sizes.block) <= most[1]
 
     def _small(self) -> "BitVectors | None":
-        """A solver for a small launch; None where the sizes of a CTA are known."""
+        """A solver for a small launch; None where the sizes of a CTA are known, or smaller."""
         if self.launch.block is not None or self.kernel.required is not None:
             return None
         rows = 8 if len(self.dimensions("tid")) > 1 else 1
+        if _SMALL_BLOCK * rows > self.kernel.most_threads:
+            return None
         launch = Launch((_SMALL_BLOCK, rows, 1), self.launch.grid or (2, 1, 1))
         return BitVectors(
             self.kernel, self.relation, launch, self.budget, splits_warps=self.splits_warps
