@@ -6,7 +6,7 @@ import pytest
 from test_verdicts_amd import kernel_text
 
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings.finding import VerdictKind
+from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.amd.operations import by_table, computed
 from fencewright.checker.verdicts.amd.words import Words
@@ -383,6 +383,20 @@ def test_a_barrier_in_two_parts_with_a_branch_between():
     skipped = "s_barrier_signal -1\n	{between}"
     text = _SPLIT.replace(skipped, "s_cbranch_scc1 .L1\n	s_barrier_signal -1")
     assert _judged(text, "gfx1250").kind is VerdictKind.NOT_JUDGED
+    never = _SPLIT.replace("{between}\n	s_cbranch_scc0 .L1", "s_cbranch_scc0 .L2")
+    verdict = _judged(f"{never}	s_branch .L3\n.L2:\n	ds_load_b32 v5, v1\n.L3:", "gfx1250")
+    assert verdict.kind is VerdictKind.NOT_JUDGED
+
+
+def test_a_wait_between_the_two_parts_of_a_barrier_is_too_far_down():
+    """Other waves go on once this one has signalled, whatever it waits for after that."""
+    wait = "s_wait_dscnt 0x0\n	"
+    late = _SPLIT.replace(wait, "").format(between=wait)
+    verdict = _judged(late, "gfx1250")
+    assert verdict.kind is VerdictKind.RACE
+    assert verdict.conflicts[0].finding is Rule.LDS_BARRIER
+    invalidated = _SPLIT.format(between="global_inv scope:SCOPE_SE")
+    assert _judged(invalidated, "gfx1250").kind is VerdictKind.NOT_JUDGED
 
 
 _TWO_SUMS = """

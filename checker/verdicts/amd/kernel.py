@@ -466,37 +466,48 @@ class _Filler:
     # Instructions that order
 
     def _barriers(self, numbers: Sequence[int]) -> Iterator[Barrier]:
+        """The barriers of all waves of a work-group; of one in two parts, the signal: what is
+        waited for after it may not be done when others go on."""
         for number in numbers:
-            step = self.registers.steps[number]
-            mnemonic = step.instruction.mnemonic
-            if mnemonic == _WHOLE or (mnemonic == _SPLIT_WAIT and self._is_joined(number)):
+            mnemonic = self.registers.steps[number].instruction.mnemonic
+            if mnemonic == _WHOLE or (mnemonic == _SPLIT_SIGNAL and self._is_joined(number)):
                 block = self.registers.block_of[number]
                 yield Barrier(number, Scope.WORKGROUP, self.registers.conditions[block])
 
-    def _is_joined(self, wait: int) -> bool:
-        """True of the wait of a work-group's barrier that follows its signal on every way, with
-        nothing between that other waves may meet."""
+    def _is_joined(self, part: int) -> bool:
+        """True of one part of a work-group's barrier that the other part is next to on every way,
+        with nothing between that other waves may meet."""
+        steps = self.registers.steps
+        signals = steps[part].instruction.mnemonic == _SPLIT_SIGNAL
+        others = (steps[each] for each in self._next_met(part, forward=signals))
+        of_other = _SPLIT_WAIT if signals else _SPLIT_SIGNAL
+        is_other = all(x.instruction.mnemonic == of_other and _is_of_all(x) for x in others)
+        return is_other and _is_of_all(steps[part])
+
+    def _next_met(self, number: int, *, forward: bool) -> Iterator[int]:
+        """The first instructions on the ways from one, or to it, that other waves may meet; where
+        a way has none, the entry."""
         registers = self.registers
-        block = registers.block_of[wait]
-        work = [(block, tuple(n for n in registers.numbers[block] if n < wait))]
-        seen, is_all = set[int](), _is_of_all(registers.steps[wait])
-        while work and is_all:
+        step = 1 if forward else -1
+        graph = registers.graph if forward else registers.graph.backward
+        block = registers.block_of[number]
+        own = registers.numbers[block][::step]
+        work, seen = [(block, own[own.index(number) + 1 :])], set[int]()
+        while work:
             block, own = work.pop()
-            last = next((n for n in reversed(own) if self._is_met(n)), None)
-            if last is not None:
-                step = registers.steps[last]
-                is_all = step.instruction.mnemonic == _SPLIT_SIGNAL and _is_of_all(step)
+            first = next((each for each in own if self._is_met(each)), None)
+            if first is not None or (block == 0 and not forward):
+                yield 0 if first is None else first
                 continue
-            before = [each for each in registers.graph.predecessors[block] if each not in seen]
-            seen.update(before)
-            work += ((each, registers.numbers[each]) for each in before)
-            is_all = block != 0
-        return is_all
+            after = [each for each in graph.successors[block] if each not in seen]
+            seen.update(after)
+            work += ((each, registers.numbers[each][::step]) for each in after)
 
     def _is_met(self, number: int) -> bool:
-        """True of a barrier's instruction, and of an access but for one of the arguments."""
+        """True of a barrier's instruction, the end, the maintenance of a cache, and of an access
+        but for one of the arguments."""
         step = self.registers.steps[number]
-        if step.instruction.mnemonic == _SPLIT_SIGNAL or step.effects.kind is Kind.BARRIER:
+        if is_on_barrier(step.instruction.mnemonic) or step.effects.kind in (Kind.CACHE, Kind.END):
             return True
         executed = self.registers.executed.get(number)
         is_scalar = step.effects.space is AddressSpace.CONSTANT
@@ -553,9 +564,9 @@ class _Filler:
                 yield Obstacle(f"'{instruction.text}' is not followed", instruction.line)
 
     def _is_followed(self, number: int, step: Step) -> bool:
-        if step.instruction.mnemonic in (_WHOLE, _SPLIT_SIGNAL):
-            return True
-        return step.instruction.mnemonic == _SPLIT_WAIT and self._is_joined(number)
+        mnemonic = step.instruction.mnemonic
+        is_part = mnemonic in (_SPLIT_SIGNAL, _SPLIT_WAIT)
+        return mnemonic == _WHOLE or (is_part and self._is_joined(number))
 
 
 def _shape(access: Access) -> object:
