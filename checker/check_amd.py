@@ -76,16 +76,12 @@ class Checked:
         }
 
     def surplus(self) -> Iterator[Finding]:
-        """Redundant synchronisation with its cost: no write-back whose wait is missing."""
-        from fencewright.checker.amd.surplus import beside_unknown, find_surplus, surplus_barrier
+        """Redundant waits and maintenance of caches with their cost: no write-back whose wait is
+        missing."""
+        from fencewright.checker.amd.surplus import find_surplus
 
-        code = self.lifted.code
-        found = find_surplus(code, self.entries, self._unwaited_write_backs())
+        found = find_surplus(self.lifted.code, self.entries, self._unwaited_write_backs())
         yield from (each.finding for each in found)
-        kept = beside_unknown(code.flow)
-        for each in self.lifted.barriers.surplus():
-            if each.line not in kept:
-                yield surplus_barrier(code, each).finding
 
     def scoped(self) -> str:
         """The function as MLIR; raises ``UnliftableError`` for code without an equivalent."""

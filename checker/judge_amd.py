@@ -1,16 +1,21 @@
 """One function of AMD assembly with its verdict, and all that is found in it."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
+from fencewright.checker.amd.surplus import surplus_barrier
 from fencewright.checker.check_amd import Checked
-from fencewright.checker.findings.finding import Finding, Rule
+from fencewright.checker.findings.finding import Finding, Rule, VerdictKind
+from fencewright.checker.redundant.amd import idle_work_group_barriers
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.findings import findings_of, merged, with_notes_apart
-from fencewright.checker.verdicts.judge import judge
-from fencewright.checker.verdicts.model import Verdict
+from fencewright.checker.verdicts.judge import is_still_proved, judge
+from fencewright.checker.verdicts.model import Kernel, Verdict
 from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.cdna.code.calls import calls_of
 from fencewright.lowering.cdna.code.text import Function
+from fencewright.lowering.code.effects import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,8 @@ def judged(
 
     ``finds_surplus``: what can go is found too, not only waits for nothing.
     """
-    verdict = judge(kernel_of(checked.lifted, checked.entries), launch)
+    kernel = kernel_of(checked.lifted, checked.entries)
+    verdict = judge(kernel, launch)
     function = checked.lifted.code.flow.function
     sources = {each.line: each.source for each in function.instructions}
     races = list(findings_of(verdict, lambda line: sources.get(line) or line))
@@ -42,6 +48,20 @@ def judged(
     found = merged(races, checked.hazards())
     if finds_surplus:
         kept = (each for each in found if each.rule is not Rule.SURPLUS_WAIT)
-        found = [*kept, *checked.surplus()]
+        asks = verdict.kind is VerdictKind.RACE_FREE
+        is_proved = partial(is_still_proved, before=verdict, launch=launch) if asks else None
+        found = [*kept, *checked.surplus(), *_surplus_barriers(checked, kernel, is_proved)]
     calls = frozenset(call.name for call in calls_of(checked.lifted.code.flow).values())
     return JudgedFunction(function, verdict, tuple(found), calls)
+
+
+def _surplus_barriers(
+    checked: Checked, kernel: Kernel, is_proved: Callable[[Kernel], bool] | None
+) -> Iterator[Finding]:
+    """Barriers that can go; ``is_proved`` as ``idle_barriers`` has it."""
+    code = checked.lifted.code
+    write_backs = [each.line for each in code.operations if each.is_write_back]
+    idle = idle_work_group_barriers(kernel, code.flow, write_backs, is_proved)
+    for line, ends in idle.items():
+        (barrier,) = (each for each in checked.lifted.at(line) if each.kind is Kind.BARRIER)
+        yield replace(surplus_barrier(code, barrier).finding, about=ends)

@@ -1,12 +1,10 @@
-"""Accesses between the barriers of a function of AMD assembly, and the barriers that can go.
+"""Accesses between the barriers of a function of AMD assembly.
 
-A forward dataflow over the operations has the last barriers on the way, and what has been issued
-that no barrier has come after the end of. A barrier orders what is done when it is reached, not
-what is in flight there. It can go if nothing of that, back to the barrier before, is in conflict
-with what is issued after it, up to the next one; of barriers next to each other one of two.
+A forward dataflow over the operations has the last barriers on the way, and all that has been
+issued. A barrier orders what is done when it is reached, not what is in flight there.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,17 +19,14 @@ from fencewright.lowering.code.meetings import barriers_of
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """Masks of operations: the last barriers, those not ordered by a barrier, and all issued."""
+    """Masks of operations: the last barriers, and all issued."""
 
     last: int = 0
-    unordered: int = 0
     issued: int = 0
 
     def join(self, other: "_At") -> "_At":
         """The operations that may be on either path."""
-        return _At(
-            self.last | other.last, self.unordered | other.unordered, self.issued | other.issued
-        )
+        return _At(self.last | other.last, self.issued | other.issued)
 
 
 def met_by_peers(code: Code) -> Mapping[Operation, frozenset[Operation]]:
@@ -118,14 +113,11 @@ class Barriers:
         self.barriers = [
             each for each in code.operations if each.kind is Kind.BARRIER and each.number in places
         ]
-        self.before = {each.number: 0 for each in self.barriers}
-        self.after = dict(self.before)
-        self.next_to = dict(self.before)
-        self.earlier = dict(self.before)
+        self.after = {each.number: 0 for each in self.barriers}
+        self.earlier = dict(self.after)
         self.delivered = 0
         self._to_lds = code.of_kinds(Kind.COPY)
-        self._outside = code.of_kinds(Kind.OPAQUE, Kind.END)
-        self._counted = code.accesses | self._to_lds | self._outside
+        self._counted = code.accesses | self._to_lds | code.of_kinds(Kind.OPAQUE, Kind.END)
         if (self.barriers or self._to_lds) and self.places:
             for number, at in entries(code.flow.blocks, _At(), self._leave).items():
                 self._leave(number, at)  # What is noted on the way grows with the state.
@@ -153,38 +145,8 @@ class Barriers:
         """
         return self._to_lds & ~self.delivered
 
-    def surplus(self) -> Iterator[Operation]:
-        """The barriers that can go together, in the order of the text."""
-        gone = 0
-        chosen: list[Operation] = []
-        for each in reversed(self.barriers):
-            number = each.number
-            if self.next_to[number] & gone or self._is_needed(number):
-                continue
-            gone |= each.bit
-            chosen.append(each)
-        yield from reversed(chosen)
-
-    def _is_needed(self, number: int) -> bool:
-        before, after = self.before[number], self.after[number]
-        if not before or not after:
-            return False
-        code, outside = self.code, self._outside
-        if (before | after) & outside:
-            return True
-        # A load that may be an acquire, for all waves that meet here.
-        if before & code.at_agent and after & ~code.in_lds:
-            return True
-        to_lds = self._to_lds
-        for place, extra in ((code.in_lds, to_lds), (~(code.in_lds | to_lds), 0)):
-            writes = (code.writes & place) | extra
-            every = (code.accesses & place) | extra
-            if (before & writes and after & every) or (after & writes and before & every):
-                return True
-        return False
-
     def _leave(self, number: int, at: _At) -> _At:
-        last, unordered, issued = at.last, at.unordered, at.issued
+        last, issued = at.last, at.issued
         before = [*bits(last)]
         for _, operation in self.code.counted[number]:
             if operation is None or operation.number not in self.places:
@@ -192,18 +154,14 @@ class Barriers:
             own, bit = operation.number, operation.bit
             flight = self.places[own].flight
             if operation.kind is Kind.BARRIER:
-                self.before[own] |= unordered & ~flight
-                self.next_to[own] |= last
-                for each in before:
-                    self.next_to[each] |= bit
                 self.delivered |= issued & ~flight
                 self.earlier[own] |= issued
-                last, unordered, issued, before = bit, unordered & flight, issued | bit, [own]
+                last, issued, before = bit, issued | bit, [own]
                 continue
             if not self.barriers and operation.in_lds and operation.reads:
                 self.delivered |= issued & ~flight
             counts = bit & self._counted
-            unordered, issued = unordered | counts, issued | bit
+            issued |= bit
             for each in before if counts else ():
                 self.after[each] |= counts
-        return _At(last, unordered, issued)
+        return _At(last, issued)

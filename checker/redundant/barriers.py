@@ -1,16 +1,18 @@
-"""Barriers of a CTA that order nothing: every conflict of accesses stays ordered without them.
+"""Barriers of a CTA or a work-group that order nothing: every conflict stays ordered without them.
 
 A forward dataflow has what may have been done since the last barrier, and which barrier that was. A
 barrier is redundant where nothing before it, back to the barrier before, may conflict with anything
 after it, up to the next one; of barriers next to each other one of two can go. Where accesses on
 both sides may be of one object, the verdict decides: it is the same without the barrier. Nothing is
 redundant between strong accesses of one object, whose order the values tell without a race, and
-between objects that are apart by an assumption.
+between objects that are apart by an assumption. What may be in flight at a barrier counts as before
+it, and before the next one, too.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from fencewright.checker.verdicts.intervals import Roles, walks_of
 from fencewright.checker.verdicts.model import Access, Agent, Barrier, Kernel, Region, Root
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.dataflow import solve
@@ -28,24 +30,27 @@ def idle_barriers(
     lines: Collection[int],
     others: Collection[int] = (),
     is_proved: Callable[[Kernel], bool] | None = None,
+    flags: Collection[int] = (),
 ) -> list[int]:
     """The lines of barriers that can go together, in the order of the text.
 
     ``lines``: of the barriers that may go at all. ``others``: of instructions that do more than the
     kernel has, so that their order counts. ``is_proved``: the answer whether every pair of accesses
     of a kernel with fewer barriers is ordered as all were with them; None: it is not asked.
+    ``flags``: the lines of weak stores that other kernels may take for flags.
     """
     plain = [each for each in kernel.barriers if _is_whole(kernel, each)]
     of_cta = [each for each in kernel.barriers if each.level is Scope.WORKGROUP]
     may_go = {kernel.line_of(each.instruction) for each in plain} & {*lines}
     if kernel.obstacles or len(plain) < len(of_cta) or not may_go:
         return []
-    gone = set(_without_conflict(_Intervals(kernel, plain, others), may_go))
+    beyond = _Beyond(frozenset(others), frozenset(flags), _pending(kernel, plain))
+    gone = set(_without_conflict(_Intervals(kernel, plain, beyond), may_go))
     if is_proved is None:
         return sorted(gone)
     for line in sorted(may_go - gone, reverse=True)[:_MOST_ASKED]:
         own = [each for each in plain if kernel.line_of(each.instruction) not in gone]
-        intervals = _Intervals(_without(kernel, gone), own, others)
+        intervals = _Intervals(_without(kernel, gone), own, beyond)
         if intervals.is_judgeable(line) and is_proved(_without(kernel, {*gone, line})):
             gone.add(line)
     return sorted(gone)
@@ -55,6 +60,17 @@ def _without(kernel: Kernel, lines: Collection[int]) -> Kernel:
     """The kernel without the barriers of some lines."""
     kept = tuple(each for each in kernel.barriers if kernel.line_of(each.instruction) not in lines)
     return replace(kernel, barriers=kept, _memo={})
+
+
+def _pending(kernel: Kernel, barriers: Sequence[Barrier]) -> Mapping[int, frozenset[int]]:
+    """By the number of a barrier, the accesses of a queue that may be pending there."""
+    found: dict[int, set[int]] = {each.instruction: set() for each in barriers}
+    walks = walks_of(kernel, frozenset(found), Roles())
+    for access in kernel.accesses:
+        for number, *_ in walks.pending(access).positions if access.queue else ():
+            if number is not None:
+                found[number].add(access.instruction)
+    return {number: frozenset(own) for number, own in found.items()}
 
 
 def _is_whole(kernel: Kernel, barrier: Barrier) -> bool:
@@ -115,10 +131,12 @@ class _State:
 @record()
 class _Point:
     """An instruction whose order may matter: its accesses. ``is_known``: it does no more than the
-    kernel has."""
+    kernel has. ``is_flag``: others may wait for what it writes."""
 
+    instruction: int
     accesses: tuple[Access, ...] = ()
     is_known: bool = True
+    is_flag: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -126,25 +144,36 @@ class _Point:
         return self.is_known and bool(self.accesses) and all(map(_is_plain, self.accesses))
 
 
+@record()
+class _Beyond:
+    """The facts that a kernel does not have: as ``idle_barriers`` has ``others`` and ``flags``;
+    ``pending`` as the function of that name has it."""
+
+    others: frozenset[int]
+    flags: frozenset[int]
+    pending: Mapping[int, frozenset[int]]
+
+
 class _Intervals:
     """By the number of a barrier: the points before it and after it, and the barriers next to
     it."""
 
-    def __init__(self, kernel: Kernel, barriers: Iterable[Barrier], others: Collection[int]):
+    def __init__(self, kernel: Kernel, barriers: Iterable[Barrier], beyond: _Beyond):
         self.kernel = kernel
         self.barriers = [each.instruction for each in barriers]
         self.points: list[_Point] = []
         self._number = {each: n for n, each in enumerate(self.barriers)}
-        self._others = others
+        self._beyond = beyond
         self.before, self.after, self.next_to = ([set[int]() for _ in self.barriers] for _ in "123")
         runs = {block: [*self._runs(block)] for block in kernel.instructions}
 
         def through(block: int, state: _State) -> _State:
-            own = runs[block]
-            points = _Numbers.of(own[-1][0])
-            if len(own) > 1:
-                return _State(points, _Numbers(own[-2][1], 1))
-            return _State(state.since | points, state.last) if points.mask else state
+            since, last = state.since, state.last
+            for points, number in runs[block]:
+                since |= _Numbers.of(points)
+                if number >= 0:
+                    since, last = self._in_flight(since, number), _Numbers(number, 1)
+            return _State(since, last)
 
         states = solve(kernel.graph, {kernel.entry: _State()}, through, _State.join)
         for block, state in states.items():
@@ -184,7 +213,16 @@ class _Intervals:
             self.next_to[number].update(last)
             for other in last:
                 self.next_to[other].add(number)
-            since, last = set[int](), [number]
+            since, last = {*self._in_flight(since, number)}, [number]
+
+    def _in_flight(self, points: Iterable[int], number: int) -> _Numbers:
+        """Those of some points that may be in flight at a barrier."""
+        pending = self._beyond.pending[self.barriers[number]]
+        found = _Numbers()
+        for each in points if pending else ():
+            if self.points[each].instruction in pending:
+                found |= _Numbers(each, 1)
+        return found
 
     def _runs(self, block: int) -> Iterator[tuple[range, int]]:
         """The points before each barrier of a block, and those after the last, with -1."""
@@ -200,11 +238,14 @@ class _Intervals:
     def _point(self, instruction: int) -> _Point | None:
         kernel = self.kernel
         accesses = kernel.accesses_at.get(instruction, ())
-        if kernel.line_of(instruction) in self._others:
-            return _Point(accesses, is_known=False)
-        tables = (kernel.fence_at, kernel.mbarrier_at, kernel.group_at, kernel.barrier_at)
-        if accesses or any(instruction in each for each in tables):
-            return _Point(accesses)
+        line = kernel.line_of(instruction)
+        if line in self._beyond.others:
+            return _Point(instruction, accesses, is_known=False)
+        group = kernel.group_at.get(instruction)
+        tables = (kernel.fence_at, kernel.mbarrier_at, kernel.barrier_at)
+        is_group = group is not None and not group.queue
+        if accesses or is_group or any(instruction in each for each in tables):
+            return _Point(instruction, accesses, is_flag=line in self._beyond.flags)
         return None
 
 
@@ -215,16 +256,24 @@ def _is_plain(access: Access) -> bool:
 
 def _may_conflict(one: _Point, other: _Point) -> bool:
     """True of accesses one of which writes, but of those of one object that constants set apart."""
-    return any(
+    return _may_hand_over(one, other) or any(
         _may_alias(a.place.root, b.place.root) and not _is_apart(a, b)
         for a, b in _conflicting(one, other)
+    )
+
+
+def _may_hand_over(one: _Point, other: _Point) -> bool:
+    """True where a store may say to another kernel that an access before it is done."""
+    return other.is_flag and any(
+        each.place.root.region is not Region.SHARED for each in one.accesses
     )
 
 
 def _is_beyond_verdict(one: _Point, other: _Point) -> bool:
     """True of an order that no verdict is about: of strong accesses of one object, of objects that
     are other ones by assumption, and of an instruction that does more than the kernel has."""
-    return not (one.is_known and other.is_known) or any(
+    is_known = one.is_known and other.is_known and not _may_hand_over(one, other)
+    return not is_known or any(
         (a.is_strong and b.is_strong)
         if a.place.root == b.place.root
         else _may_alias(a.place.root, b.place.root)

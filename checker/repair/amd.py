@@ -176,7 +176,7 @@ def candidates_of(assembly: Assembly, text: str, fault: Fault) -> Iterator[Repai
     if function is None or not function.instructions:
         return
     code = code_of(function, text)
-    if rule in _SURPLUS and fault.line in code.spots:
+    if rule in _SURPLUS and code.spots.keys() >= {fault.line, *fault.about}:
         yield from _gone(code, fault)
     if rule in _SCOPED:
         yield from _with_bits(code, (fault.line, *fault.about))
@@ -188,11 +188,12 @@ def candidates_of(assembly: Assembly, text: str, fault: Fault) -> Iterator[Repai
 
 
 def _gone(code: AmdCode, fault: Fault) -> Iterator[Repair]:
-    """The instruction left out, of a wait the part that can go."""
+    """The instruction left out with its other parts, of a wait the part that can go."""
     spot = code.spots[fault.line]
     (each,) = (each for each in code.instructions if each.line == fault.line)
     left = _other_counts(each, code.chip, fault.part) if fault.part else ""
-    yield (replace(spot, left) if left else delete(spot),)
+    others = (delete(code.spots[line]) for line in fault.about)
+    yield (replace(spot, left) if left else delete(spot), *others)
 
 
 def _other_counts(wait: AssemblyInstruction, chip: ChipRow, part: str) -> str:

@@ -208,7 +208,8 @@ class Barrier:
 
     ``name``: its number as a value, None for barrier 0. ``count``: of threads, None for all.
     ``arrives``, ``waits``: both, unless it is split. ``acquires``, ``releases``: not those of
-    relaxed forms. ``mask``: of a warp, None for all of it.
+    relaxed forms. ``mask``: of a warp, None for all of it. ``ends``: of one in two parts, which is
+    where it arrives, the instructions that wait.
     """
 
     instruction: int
@@ -221,6 +222,7 @@ class Barrier:
     acquires: bool = True
     releases: bool = True
     mask: Value | None = None
+    ends: tuple[int, ...] = ()
 
 
 class Step(FastStrEnum):

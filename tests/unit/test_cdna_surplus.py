@@ -12,7 +12,8 @@ from fencewright.checker.amd.accesses import Mode, mode_of
 from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.surplus import Surplus, find_surplus
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings.finding import Level, Rule
+from fencewright.checker.findings.finding import SURPLUS, Level, Rule
+from fencewright.checker.judge_amd import judged
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, Function, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -39,12 +40,13 @@ def gone(*body: str) -> list[int]:
 
 
 def all_surplus(*body: str) -> list[int]:
-    """The lines of all that is said to be surplus, barriers too, and waits for what cannot be in flight."""
+    """The lines of all that is said to be surplus, and of waits for what cannot be in flight."""
     text = '\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n\t.type f,@function\nf:\n'
     assembly = read_assembly(text + "\n".join([*body, "s_endpgm"]), "f.s")
     found = check(assembly, assembly.functions["f"])
+    known = judged(found, finds_surplus=True).findings
     waits = (each for each in found.hazards() if each.rule is Rule.SURPLUS_WAIT)
-    return [each.line for each in (*found.surplus(), *waits)]
+    return [each.line for each in (*known, *waits) if each.rule in SURPLUS]
 
 
 STORE = "global_store_dword v[0:1], v2, off"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from campaigns import some_of
+from test_redundant_barriers import DONE, LOAD_LDS, SIGNAL, STORE_LDS, WAIT, amd_text
 from test_verdicts_amd import CASES, kernel_text
 
 from fencewright.checker.findings.finding import Level, Rule, VerdictKind
@@ -399,6 +400,13 @@ def _lean(text: str, tmp_path: Path, name: str = "k.ptx") -> str:
     code.write_text(text)
     assert fence_check.main(["--fix", "surplus", str(code), "-o", str(to)]) == 0
     return to.read_text()
+
+
+def test_both_parts_of_a_barrier_are_removed(tmp_path: Path) -> None:
+    parts = (SIGNAL, WAIT)
+    text = amd_text("\n".join((STORE_LDS, DONE, *parts, *parts, LOAD_LDS)), "gfx1250")
+    left = amd_text("\n".join((STORE_LDS, DONE, *parts, LOAD_LDS)), "gfx1250")
+    assert _lean(text, tmp_path, "k.s") == _lean(left, tmp_path, "other.s")
 
 
 def test_defaults_of_libcu_become_lean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

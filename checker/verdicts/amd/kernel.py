@@ -41,6 +41,8 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.value import Const, Iteration, Param, Result, Thread, Value
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Scope
 
+NO_DESCRIPTOR = "no kernel descriptor says what its registers begin with"
+"""The obstacle of code by hand: nothing is known of an address, but all of the order."""
 _LDS = "the LDS"
 _POINTER_BITS = 64
 _PC = "the code's address"
@@ -470,9 +472,11 @@ class _Filler:
         waited for after it may not be done when others go on."""
         for number in numbers:
             mnemonic = self.registers.steps[number].instruction.mnemonic
-            if mnemonic == _WHOLE or (mnemonic == _SPLIT_SIGNAL and self._is_joined(number)):
-                block = self.registers.block_of[number]
-                yield Barrier(number, Scope.WORKGROUP, self.registers.conditions[block])
+            is_split = mnemonic == _SPLIT_SIGNAL and self._is_joined(number)
+            if mnemonic == _WHOLE or is_split:
+                conditions = self.registers.conditions[self.registers.block_of[number]]
+                ends = tuple(self._next_met(number, forward=True)) if is_split else ()
+                yield Barrier(number, Scope.WORKGROUP, conditions, ends=ends)
 
     def _is_joined(self, part: int) -> bool:
         """True of one part of a work-group's barrier that the other part is next to on every way,
@@ -545,7 +549,7 @@ class _Filler:
         if self.flow.is_called:
             yield Obstacle("a function that kernels call is judged in them", first)
         elif not self.function.descriptor:
-            yield Obstacle("no kernel descriptor says what its registers begin with", first)
+            yield Obstacle(NO_DESCRIPTOR, first)
         if self.registers.is_irreducible or self.registers.graph.predecessors[0]:
             yield Obstacle("a loop with several entries", first)
         yield from self.registers.obstacles()

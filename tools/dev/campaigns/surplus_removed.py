@@ -166,9 +166,7 @@ def _compiled(command: str, setting: Setting, source: SourceTest) -> Code:
 
 
 def _surplus(assembly: Assembly, function: Function, setting: Setting) -> list[Finding]:
-    """The surplus, except barriers: kernels apart meet at barriers of their own."""
-    found = check(assembly, function, setting.mode.l2_per_agent).surplus()
-    return [each for each in found if each.rule in _KINDS]
+    return [*check(assembly, function, setting.mode.l2_per_agent).surplus()]
 
 
 def _candidate(finding: Finding) -> Candidate:

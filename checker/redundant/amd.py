@@ -1,0 +1,73 @@
+"""Barriers of an AMD kernel that may order nothing, each with the lines that go with it."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+
+from fencewright.checker.redundant.barriers import idle_barriers
+from fencewright.checker.verdicts.amd.kernel import NO_DESCRIPTOR
+from fencewright.checker.verdicts.model import Kernel, Region
+from fencewright.lowering.cdna.code.flow import Flow
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.vocabulary import AddressSpace
+
+_SILENT = frozenset(
+    {Kind.WAIT, Kind.LANES, Kind.BRANCH, Kind.JUMP, Kind.END, Kind.BARRIER, Kind.COMPUTE}
+)
+_PRIVATE = frozenset({AddressSpace.PRIVATE, AddressSpace.CONSTANT})
+_FREES_REGISTERS = "sendmsg(MSG_DEALLOC_VGPRS)"
+"""The message of a wave before it ends. Source: RDNA3 ISA, S_SENDMSG."""
+
+
+def idle_work_group_barriers(
+    kernel: Kernel,
+    flow: Flow,
+    write_backs: Collection[int],
+    is_proved: Callable[[Kernel], bool] | None,
+) -> Mapping[int, tuple[int, ...]]:
+    """The lines of barriers that can go together: of each, those of its second part.
+
+    ``write_backs``: their lines. ``is_proved``: as ``idle_barriers`` has it.
+    """
+    waits = Counter(end for each in kernel.barriers for end in each.ends)
+    parts = {
+        kernel.line_of(each.instruction): tuple(map(kernel.line_of, each.ends))
+        for each in kernel.barriers
+        if all(waits[end] == 1 for end in each.ends)
+    }
+    others = {*write_backs, *_beyond(kernel, flow)}
+    obstacles = tuple(each for each in kernel.obstacles if each.reason != NO_DESCRIPTOR)
+    kernel = replace(kernel, obstacles=obstacles, _memo={})
+    idle = idle_barriers(kernel, parts, others, is_proved, {*_flags(kernel, flow)})
+    return {line: parts[line] for line in idle}
+
+
+def _beyond(kernel: Kernel, flow: Flow) -> Iterator[int]:
+    """The lines of instructions that do more than the kernel has: messages, clocks, and the
+    maintenance of caches after a read that may see what other work-groups do."""
+    known = {each.line for each in kernel.accesses}
+    sees_others = any(
+        each.is_strong and each.reads and each.place.root.region is not Region.SHARED
+        for each in kernel.accesses
+    )
+    for step in (step for block in flow.blocks for step in block.steps):
+        effects, line = step.effects, step.instruction.line
+        if effects.kind in _SILENT:
+            is_beyond = effects.kind is Kind.COMPUTE and bool(effects.events)
+        elif effects.kind is Kind.CACHE:
+            is_beyond = sees_others
+        elif effects.kind is Kind.SIGNAL:
+            is_beyond = _FREES_REGISTERS not in map(str, step.instruction.operands)
+        else:
+            is_beyond = line not in known and effects.space not in _PRIVATE
+        if is_beyond:
+            yield line
+
+
+def _flags(kernel: Kernel, flow: Flow) -> Iterator[int]:
+    """The lines of stores of a chip whose stores do not say that they are flags."""
+    if flow.chip.scope_bits:
+        return
+    for each in kernel.accesses:
+        if each.writes and each.place.root.region is not Region.SHARED:
+            yield each.line
