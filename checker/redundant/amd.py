@@ -12,7 +12,16 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
 _SILENT = frozenset(
-    {Kind.WAIT, Kind.LANES, Kind.BRANCH, Kind.JUMP, Kind.END, Kind.BARRIER, Kind.COMPUTE}
+    {
+        Kind.BARRIER,
+        Kind.BRANCH,
+        Kind.CACHE,
+        Kind.COMPUTE,
+        Kind.END,
+        Kind.JUMP,
+        Kind.LANES,
+        Kind.WAIT,
+    }
 )
 _PRIVATE = frozenset({AddressSpace.PRIVATE, AddressSpace.CONSTANT})
 _FREES_REGISTERS = "sendmsg(MSG_DEALLOC_VGPRS)"
@@ -35,33 +44,40 @@ def idle_work_group_barriers(
         for each in kernel.barriers
         if all(waits[end] == 1 for end in each.ends)
     }
-    others = {*write_backs, *_beyond(kernel, flow)}
+    caches = {
+        step.instruction.line
+        for block in flow.blocks
+        for step in block.steps
+        if step.effects.kind is Kind.CACHE
+    }
+    others = {*write_backs, *_beyond(kernel, flow), *(caches if _sees_others(kernel) else ())}
     obstacles = tuple(each for each in kernel.obstacles if each.reason != NO_DESCRIPTOR)
     kernel = replace(kernel, obstacles=obstacles, _memo={})
-    idle = idle_barriers(kernel, parts, others, is_proved, {*_flags(kernel, flow)})
+    idle = idle_barriers(kernel, parts, others, is_proved, {*_flags(kernel, flow)}, caches)
     return {line: parts[line] for line in idle}
 
 
 def _beyond(kernel: Kernel, flow: Flow) -> Iterator[int]:
-    """The lines of instructions that do more than the kernel has: messages, clocks, and the
-    maintenance of caches after a read that may see what other work-groups do."""
+    """The lines of instructions that do more than the kernel has: messages and clocks."""
     known = {each.line for each in kernel.accesses}
-    sees_others = any(
-        each.is_strong and each.reads and each.place.root.region is not Region.SHARED
-        for each in kernel.accesses
-    )
     for step in (step for block in flow.blocks for step in block.steps):
         effects, line = step.effects, step.instruction.line
         if effects.kind in _SILENT:
             is_beyond = effects.kind is Kind.COMPUTE and bool(effects.events)
-        elif effects.kind is Kind.CACHE:
-            is_beyond = sees_others
         elif effects.kind is Kind.SIGNAL:
             is_beyond = _FREES_REGISTERS not in map(str, step.instruction.operands)
         else:
             is_beyond = line not in known and effects.space not in _PRIVATE
         if is_beyond:
             yield line
+
+
+def _sees_others(kernel: Kernel) -> bool:
+    """True of a kernel that may read what other kernels say is done."""
+    return any(
+        each.is_strong and each.reads and each.place.root.region is not Region.SHARED
+        for each in kernel.accesses
+    )
 
 
 def _flags(kernel: Kernel, flow: Flow) -> Iterator[int]:

@@ -31,20 +31,24 @@ def idle_barriers(
     others: Collection[int] = (),
     is_proved: Callable[[Kernel], bool] | None = None,
     flags: Collection[int] = (),
+    caches: Collection[int] = (),
 ) -> list[int]:
     """The lines of barriers that can go together, in the order of the text.
 
     ``lines``: of the barriers that may go at all. ``others``: of instructions that do more than the
     kernel has, so that their order counts. ``is_proved``: the answer whether every pair of accesses
     of a kernel with fewer barriers is ordered as all were with them; None: it is not asked.
-    ``flags``: the lines of weak stores that other kernels may take for flags.
+    ``flags``: the lines of weak stores that other kernels may take for flags. ``caches``: of what
+    empties one, so that the verdict alone says what it orders.
     """
     plain = [each for each in kernel.barriers if _is_whole(kernel, each)]
     of_cta = [each for each in kernel.barriers if each.level is Scope.WORKGROUP]
     may_go = {kernel.line_of(each.instruction) for each in plain} & {*lines}
     if kernel.obstacles or len(plain) < len(of_cta) or not may_go:
         return []
-    beyond = _Beyond(frozenset(others), frozenset(flags), _pending(kernel, plain))
+    beyond = _Beyond(
+        frozenset(others), frozenset(flags), frozenset(caches), _pending(kernel, plain)
+    )
     gone = set(_without_conflict(_Intervals(kernel, plain, beyond), may_go))
     if is_proved is None:
         return sorted(gone)
@@ -146,11 +150,12 @@ class _Point:
 
 @record()
 class _Beyond:
-    """The facts that a kernel does not have: as ``idle_barriers`` has ``others`` and ``flags``;
-    ``pending`` as the function of that name has it."""
+    """The facts that a kernel does not have: as ``idle_barriers`` has ``others``, ``flags`` and
+    ``caches``; ``pending`` as the function of that name has it."""
 
     others: frozenset[int]
     flags: frozenset[int]
+    caches: frozenset[int]
     pending: Mapping[int, frozenset[int]]
 
 
@@ -243,8 +248,8 @@ class _Intervals:
             return _Point(instruction, accesses, is_known=False)
         group = kernel.group_at.get(instruction)
         tables = (kernel.fence_at, kernel.mbarrier_at, kernel.barrier_at)
-        is_group = group is not None and not group.queue
-        if accesses or is_group or any(instruction in each for each in tables):
+        is_step = (group is not None and not group.queue) or line in self._beyond.caches
+        if accesses or is_step or any(instruction in each for each in tables):
             return _Point(instruction, accesses, is_flag=line in self._beyond.flags)
         return None
 

@@ -119,11 +119,14 @@ OF_BLOCK = "s_lshl_b32 s10, s2, 10\nv_add_u32_e32 v6, s10, v1"
 """The place of a thread in a row of its work-group."""
 STORE, STORED = "global_store_dword v6, v0, s[4:5]", "s_waitcnt vmcnt(0)"
 LOAD = "v_add_u32_e32 v7, s10, v4\nglobal_load_dword v5, v7, s[4:5]"
+STORED_GFX11 = "global_store_b32 v6, v0, s[4:5]", "s_waitcnt_vscnt null, 0x0"
+LOAD_GFX11 = "v_add_nc_u32_e32 v7, s10, v4\nglobal_load_b32 v5, v7, s[4:5]"
+EMPTY = "buffer_gl0_inv"
 ONE = "v_cmp_eq_u32_e32 vcc, 0, v0\ns_and_saveexec_b64 s[12:13], vcc"
 
 
 _NEWER = (
-    (WROTE, "s_wait_kmcnt 0x0"),
+    ("v_add_u32", "v_add_nc_u32"),
     ("s_load_dwordx4", "s_load_b128"),
     ("s_load_dwordx2", "s_load_b64"),
     ("s_load_dword ", "s_load_b32 "),
@@ -132,9 +135,9 @@ _NEWER = (
 
 def amd_text(body: str, chip: str) -> str:
     text = kernel_text(f"{OTHER}\n{body}", chip)
-    for old, new in _NEWER if chip == "gfx1250" else ():
+    for old, new in _NEWER if chip.startswith("gfx1") else ():
         text = text.replace(old, new)
-    return text
+    return text.replace("s_waitcnt lgkmcnt(0)", "s_wait_kmcnt 0x0") if chip == "gfx1250" else text
 
 
 def of_amd(
@@ -181,6 +184,10 @@ def lines(*each: str) -> str:
             (WRITE, WROTE, AT_BARRIER, "s_memtime s[14:15]", READ_OWN), "gfx942", [], id="a clock"
         ),
         pytest.param(
+            (OF_BLOCK, *STORED_GFX11, AT_BARRIER, EMPTY, AT_BARRIER, LOAD_GFX11), "gfx1100",
+            [EMPTY], id="the barrier before a cache is emptied",
+        ),
+        pytest.param(
             (OF_BLOCK, WRITE, WROTE, AT_BARRIER, READ, READ, STORE, "ds_write_b32 v2, v0"),
             "gfx942", [], id="not proved",
         ),
@@ -217,3 +224,26 @@ def test_both_parts_of_a_barrier_go_together() -> None:
         SIGNAL, "s_branch .L2", ".L1:", SIGNAL, ".L2:", WAIT, LOAD_LDS,
     )  # fmt: skip
     assert [each for each, _ in of_amd(joined, "gfx1250")] == [DONE]
+
+
+@pytest.mark.parametrize(
+    ("body", "is_proved"),
+    [
+        ((*STORED_GFX11, AT_BARRIER, EMPTY, AT_BARRIER), True),
+        ((*STORED_GFX11, AT_BARRIER, AT_BARRIER, EMPTY), True),
+        ((*STORED_GFX11, EMPTY, AT_BARRIER, AT_BARRIER), False),
+        # Done, or met, only at the barrier after that: a cache may have the old value again.
+        ((STORED_GFX11[0], AT_BARRIER, EMPTY, STORED_GFX11[1], AT_BARRIER), False),
+        (
+            (*STORED_GFX11, "s_cbranch_scc1 .L1", AT_BARRIER, EMPTY, ".L1:", AT_BARRIER),
+            False,
+        ),
+    ],
+)
+def test_a_cache_is_emptied_after_one_of_two_barriers(
+    body: tuple[str, ...], is_proved: bool
+) -> None:
+    text = amd_text(lines(OF_BLOCK, "s_cmp_eq_u32 s3, 0", *body, LOAD_GFX11), "gfx1100")
+    assembly = read_assembly(text, "k.s")
+    verdict = judged_amd(check(assembly, assembly.functions["k"])).verdict
+    assert (verdict.kind is VerdictKind.RACE_FREE) is is_proved

@@ -252,7 +252,7 @@ class Handing:
         after = [each for each in barriers if kernel.may_reach(each, later.instruction)]
         if not set(before) & set(after):
             return None
-        return CdnaLemma(
+        lemma = CdnaLemma(
             self.mode.target,
             self.mode.tgsplit,
             self.mode.l2_per_agent,
@@ -266,6 +266,18 @@ class Handing:
             Pieces(caches=self.invalidated(after, later.instruction)),
             self.form(later),
         )
+        if lemma.holds():
+            return lemma
+        # One on every way, before which the access is done, is enough: others come after it.
+        ways = earlier.instruction, later.instruction
+        every = [
+            each
+            for each in after
+            if self._is_done(earlier, each) and kernel.all_paths_pass(*ways, each.__eq__)
+        ]
+        found = {self.invalidated((each,), later.instruction) for each in every}
+        others = (replace(lemma, acquire=Pieces(caches=caches)) for caches in sorted(found))
+        return next((each for each in others if each.holds()), lemma)
 
     def form(self, access: Access) -> Form:
         """An access as the machine has it."""
