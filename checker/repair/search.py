@@ -38,10 +38,13 @@ class Proof:
         """True where what ``other`` proves is proved, too.
 
         Where that is not judged, its reasons may change, for one may hide others; but a barrier to
-        which not all threads come is no repair.
+        which not all threads come is no repair. A race under a condition may only be one that an
+        execution has shown: not to judge it any more is no repair.
         """
         if other.kind is VerdictKind.RACE_FREE:
             return self.kind is VerdictKind.RACE_FREE
+        if other.kind is VerdictKind.LAUNCH and self.kind is VerdictKind.NOT_JUDGED:
+            return False
         more = Counter(self.obstacles) - Counter(other.obstacles)
         if other.kind is VerdictKind.NOT_JUDGED:
             return DIVERGENT_BARRIER not in more

@@ -523,6 +523,7 @@ __global__ void mix(const int *from, int *to, int n = 1, int a[4]) {
         ("reads the memory of argument 1 where", "reads the memory of parameter 'to' where"),
         ("reads the memory of argument 8 where", "reads the memory of the 9th parameter where"),
         ("the shared variable '_ZZ3mixPKiPiE4tile'", "the shared variable 'tile'"),
+        ("as --launch '_Z3mixPi<<<1, 2>>>()'", "as --launch '_Z3mixPi<<<1, 2>>>()'"),
         ("(line 21, as in)", "(line 3, as in)"),
         ("line 22 of k.ptx", "line 22 of k.ptx"),
         ("line 99 wrote", "line 99 wrote"),

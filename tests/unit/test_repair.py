@@ -124,6 +124,8 @@ def test_a_repair_is_judged(again: Judgement, is_repaired: bool) -> None:
             False,
         ),
         (Proof(VerdictKind.RACE), Proof(VerdictKind.LAUNCH), True),
+        # An execution has shown it: not to judge it any more is no repair.
+        (Proof(VerdictKind.LAUNCH, ("a",)), Proof(VerdictKind.NOT_JUDGED, ("a",)), False),
     ],
 )
 def test_a_proof_is_kept(old: Proof, new: Proof, holds: bool) -> None:
@@ -829,6 +831,26 @@ def test_a_read_that_guards_an_update_becomes_strong(
     said = capsys.readouterr().out
     assert "read it by a volatile or atomic load" in said
     assert "ld.relaxed.gpu.global.u32 %r2, [%rd1];" in written.read_text()
+
+
+UNDECIDED = GUARD.replace(
+    "setp.ge.u32 %p1, %r2, %r1",
+    "ld.param.u64 %rd2, [other];\n ld.global.u32 %r1, [%rd2];\n max.u32 %r1, %r1, 1;\n"
+    " shfl.sync.idx.b32 %r1, %r1, 0, 31, -1;\n setp.ge.u32 %p1, %r2, %r1",
+).replace(".param .u64 data", ".param .u64 data, .param .u64 other")
+
+
+def test_a_race_that_an_execution_shows_is_repaired_among_the_notes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    code.write_text(UNDECIDED)
+    asked = [str(code), "--isolated", "--grid", "4", "--block", "32", "--fix"]
+    assert fence_check.main([*asked, "-o", str(written)]) == 0
+    assert "nothing to repair but 1 note (with --notes); 0 proved" in capsys.readouterr().out
+    assert fence_check.main([*asked, "--notes", "-o", str(written)]) == 0
+    assert "ld.relaxed.gpu.global.u32 %r2, [%rd1];" in written.read_text()
+    assert fence_check.main([str(written), "--isolated", "--prove", "--strict"]) == 0
 
 
 def test_a_read_that_no_test_uses_stays_weak() -> None:

@@ -79,9 +79,9 @@ class Fixer:
         self.is_ptx = is_ptx_file(path, content)
         self.given = self.text = diagnostics.as_text(content)
         self._lines = tuple(range(1, self.text.count("\n") + 2))
-        # A candidate is judged, and not executed: that would say no more of it.
         self._arguments = copy(arguments)
-        self._arguments.replays = False
+        # A race that only an execution shows is a note.
+        self._arguments.replays = arguments.replays and arguments.notes
         self._of_surplus = arguments.fix == SURPLUS
         self._arguments.finds_surplus = self._of_surplus
         self._given_up: set[tuple[str, ...]] = set()
@@ -89,11 +89,11 @@ class Fixer:
 
     def report(self, function: str | None = None) -> FileReport:
         """The findings in the text as it is now, or those in one function."""
-        return self._report_of(self.text, function)
+        return self._report_of(self.text, function, replays=self._arguments.replays)
 
-    def _report_of(self, text: str, function: str | None) -> FileReport:
+    def _report_of(self, text: str, function: str | None, *, replays: bool) -> FileReport:
         arguments = copy(self._arguments)
-        arguments.only = function
+        arguments.only, arguments.replays = function, replays
         return report_of(self.path, self.file, text.encode(), arguments)
 
     def fixed(self) -> Iterator[Fixed]:
@@ -171,7 +171,8 @@ class Fixer:
 
     def _judgement(self, text: str, function: str) -> Judgement | None:
         try:
-            report = self._report_of(text, function)
+            # A candidate is judged, and not executed: that would say no more of it.
+            report = self._report_of(text, function, replays=False)
         except (AssemblyError, ToolError):
             return None
         return judgement_of(report, of_surplus=self._of_surplus).of(function)
@@ -245,7 +246,10 @@ def _fixed_lines(report: FileReport, fixer: Fixer, arguments: Namespace) -> Iter
     for step, line in steps:
         yield str(paint(Diagnostic(_step_text(step), fixer.file, line, 1, Severity.NOTE)))
     if not done and not steps:
-        yield f"{fixer.file}: nothing to repair; {verdict_counts([report]).text()}"
+        is_lean = arguments.fix == SURPLUS
+        hidden = sum(not each.is_shown and each.is_surplus is is_lean for each in report.findings)
+        notes = f" but {_count(hidden, 'note')} (with --notes)" if hidden else ""
+        yield f"{fixer.file}: nothing to repair{notes}; {verdict_counts([report]).text()}"
         return
     if steps:
         yield f"{fixer.file}: {ASSUMED}"

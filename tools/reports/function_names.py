@@ -71,7 +71,8 @@ def _by_library(name: str) -> str:
 
 _NAMELESS = re.compile(r"\b_INTERNAL_\w+::|\(anonymous namespace\)::")
 """Namespaces that have no name in the source: nvcc puts a file's variables into one of its own."""
-_MANGLED = re.compile(r"\b_Z\w+")
+_MANGLED = re.compile(r"\b_Z\w+\b(?!<<<)")
+"""A name of C++, but not of a launch, which is written as ``--launch`` takes it."""
 _PARAMETER = re.compile(r"(?:parameter )?('?)\b(\w+?)_param_(\d+)\b\1")
 _ARGUMENT = re.compile(r"\b(the memory of )?argument (\d+)")
 _LINE = re.compile(r"\bline (\d+)\b(?! of)")
