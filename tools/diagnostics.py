@@ -440,23 +440,23 @@ def output_file(path: str | None) -> Generator[IO[str]]:
         yield sys.stdout
         return
     target = os.path.realpath(path)
-    if os.path.exists(target) and not os.path.isfile(target):
-        with open(path, "w", encoding="utf-8") as stream:
-            yield stream
-        return
     folder, base = os.path.split(target)
-    partial = os.path.join(folder, f".{base}.{os.getpid()}.tmp")
+    is_device = os.path.exists(target) and not os.path.isfile(target)
+    partial = target if is_device else os.path.join(folder, f".{base}.{os.getpid()}.tmp")
     with _ended_in_order():
         try:
-            try:
-                stream = open(partial, "w", encoding="utf-8")  # noqa: SIM115  (below)
-            except OSError as failure:
-                raise type(failure)(failure.errno, failure.strerror, path) from None
-            with stream:
+            with open(partial, "w", encoding="utf-8") as stream:
                 yield stream
+            if is_device:
+                return
             if os.path.exists(target):
                 os.chmod(partial, os.stat(target).st_mode & 0o7777)
             os.replace(partial, target)
+        except OSError as failure:
+            # A full disk has no name.
+            if failure.errno and failure.filename in (None, partial):
+                raise type(failure)(failure.errno, failure.strerror, path) from None
+            raise
         finally:
-            if os.path.exists(partial):
+            if not is_device and os.path.exists(partial):
                 os.unlink(partial)

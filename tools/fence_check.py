@@ -22,6 +22,7 @@ from fencewright.tools.arguments import ToolArguments, add_completion
 from fencewright.tools.commands.check_files import (
     STDIN,
     read_beside_source,
+    report_of,
     report_on,
     report_or_problem,
     unreadable,
@@ -192,20 +193,20 @@ def _write_baseline(reports: Sequence[FileReport], arguments: Namespace) -> int:
 
 def _annotate(path: str, arguments: Namespace) -> int:
     """Write a file with the purposes of its synchronisation; the status is that of its check."""
-    from fencewright.tools.commands.annotate import annotate
+    from fencewright.tools.commands.annotate import annotated
 
+    file = STDIN if path == "-" else path
     try:
-        report = report_on(path, arguments)
-        annotate(path, arguments)
-    except OSError as problem:
-        if problem.filename == arguments.output:
-            raise
-        report = unreadable(path, problem)
+        content = diagnostics.read_bytes(None if path == "-" else path)
+        report = report_of(path, file, content, arguments)
+        lines = annotated(path, file, content, arguments)
     except Exception as problem:
-        report = unreadable(path, problem)
-    if report.problem:
-        print(*report.problem, sep="\n", file=sys.stderr)
-    return report.status(arguments.fail_on)
+        unread = unreadable(path, problem)
+        print(*unread.problem, sep="\n", file=sys.stderr)
+        return unread.problem_status
+    with output_file(arguments.output) as stream:
+        stream.writelines(f"{printable(line)}\n" for line in lines)
+    return report.status(arguments.fail_on, is_strict=arguments.strict)
 
 
 _Written = tuple[str, int, Callable[[], str]]
@@ -497,18 +498,20 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     return arguments
 
 
-_OF_FILES = ("source", "run", "compile", "code", "counterexamples", "to", "annotate", "fix")
+_OF_FILES = (
+    *("source", "run", "compile", "code", "counterexamples", "to", "annotate", "fix", "cost"),
+)
 """Options that say something of one file, or write one for each."""
 
 
 _NOT_FIXED = (
-    *("to", "run", "annotate", "lift", "baseline", "write_baseline", "launch"),
+    *("to", "run", "annotate", "lift", "prove", "cost", "baseline", "write_baseline", "launch"),
     *("launches", "counterexamples"),
 )
 """Options without an effect on repairs."""
 
 
-_NOT_ANNOTATED = ("to", "source", "run", "lift", "baseline", "write_baseline")
+_NOT_ANNOTATED = ("to", "source", "run", "lift", "prove", "cost", "baseline", "write_baseline")
 """Options without an effect on annotated assembly."""
 
 
@@ -540,7 +543,7 @@ def _prepare(arguments: Namespace) -> None:
         refuse_options(arguments, _NOT_ANNOTATED, "--annotate writes assembly", NAME)
     if arguments.annotate and arguments.format != "text":
         raise usage("--annotate writes assembly; --format has no effect", NAME)
-    if arguments.annotate and (len(arguments.inputs) > 1 or arguments.inputs == ["-"]):
+    if arguments.annotate and len(arguments.inputs) > 1:
         raise usage("--annotate is for one file", NAME)
     if arguments.fix:
         refuse_options(arguments, _NOT_FIXED, "--fix repairs code", NAME)
@@ -549,8 +552,9 @@ def _prepare(arguments: Namespace) -> None:
             raise usage("--fix writes a patch; --format has no effect", NAME)
         if arguments.output and len(arguments.inputs) > 1:
             raise usage("--fix -o is for one input", NAME)
-    if arguments.lift and arguments.format == "sarif":
-        raise usage("--lift is not for SARIF, which has findings alone", NAME)
+    for option in ("lift", "cost"):
+        if getattr(arguments, option) and arguments.format not in ("text", "json"):
+            raise usage(f"--{option} is for text and json, not for {arguments.format}", NAME)
     _check_outputs(arguments, [*arguments.inputs, arguments.source])
 
 

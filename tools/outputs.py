@@ -30,8 +30,10 @@ def check_outputs(
 
 
 def check_folders(outputs: Iterable[Path | None]) -> None:
-    """Raise ``ToolError`` for an output without a folder to be written in."""
+    """Raise ``ToolError`` for an output that is a folder, or without one to be written in."""
     for path in filter(None, outputs):
+        if os.path.isdir(path):
+            raise error("a folder, where a file is expected", os.fspath(path))
         folder = os.fspath(os.path.dirname(path)) or "."
         if not os.path.isdir(folder):
             raise error(f"there is no folder '{folder}' to write it in", os.fspath(path))

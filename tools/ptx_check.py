@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fencewright.checker.findings.finding import Finding
 from fencewright.tools import diagnostics
 from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.reports.file_report import FunctionName, FunctionVerdict
@@ -90,12 +89,6 @@ def named(module: "PtxFile", judged: "Iterable[JudgedFunction]") -> Iterator[Fun
             continue
         said = FunctionVerdict.of(verdict, function.line)
         yield FunctionName(function.name, function.is_entry, verdict=said)
-
-
-def findings_of(module: "PtxFile") -> Iterator[Finding]:
-    """The findings in all functions."""
-    for each in judged(module):
-        yield from each.findings
 
 
 def lifted(module: "PtxFile") -> Iterator[tuple[int, str]]:

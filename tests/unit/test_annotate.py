@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -241,7 +242,9 @@ def test_a_browser_shows_the_page(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("{k}", "{k}", "--annotate"), "--annotate is for one file"),
-        (("-", "--annotate"), "--annotate is for one file"),
+        (("{k}", "--annotate", "--cost"), "--cost has no effect"),
+        (("{k}", "--annotate", "-o", "{d}"), "a folder, where a file is expected"),
+        (("{k}", "--annotate", "-o", "/dev/full"), "/dev/full: error: No space left on device"),
         (("{k}", "--annotate", "--lift"), "--lift has no effect"),
         (("{k}", "--annotate", "--format", "json"), "--format has no effect"),
         (("{d}", "--annotate"), "--annotate is for files, not for a folder"),
@@ -258,3 +261,28 @@ def test_what_does_not_go(
     out, err = capsys.readouterr()
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert said in err
+
+
+def test_stdin_is_annotated_for_the_launch_that_is_meant(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One thread has no race; a block of two has."""
+    text = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 to)
+{
+ .reg .b32 %r<2>; .reg .b64 %rd<2>;
+ ld.param.u64 %rd1, [to];
+ mov.u32 %r1, %tid.x;
+ st.global.u32 [%rd1], %r1;
+ ret;
+}
+"""
+    for block, said in (("1", ""), ("2", "// error: thread 1 of block 0 writes")):
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text.encode())))
+        asked = ["-", "--isolated", "--annotate", "--grid", "1", "--block", block]
+        assert fence_check.main(asked) == bool(said)
+        out = capsys.readouterr().out
+        assert ("error" in out) == bool(said)
+        assert said in out

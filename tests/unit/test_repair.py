@@ -312,7 +312,7 @@ def test_the_status_is_that_of_what_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [["--format", "json"], ["--annotate"], ["--to", "scoped"], ["--baseline", "x"], ["--lift"]],
+    [["--format", "json"], ["--annotate"], ["--to", "scoped"], ["--baseline", "x"], ["--cost"]],
 )
 def test_what_has_no_effect_is_refused(
     options: list[str], capsys: pytest.CaptureFixture[str]

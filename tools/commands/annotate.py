@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 from fencewright.checker.findings.finding import SURPLUS, Finding
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.tools.commands.check_files import (
-    STDIN,
-)
-from fencewright.tools.diagnostics import as_text, output_file, read_bytes
+from fencewright.tools.diagnostics import as_text
 from fencewright.tools.inputs.code_kind import is_ptx_file
 from fencewright.tools.reports.annotation import (
     AnnotatedCode,
@@ -28,21 +25,19 @@ if TYPE_CHECKING:
 _PAGE = (".html", ".htm")
 
 
-def annotate(path: str, arguments: Namespace) -> None:
-    """Write a file with notes, as HTML if the output is called so; raises as ``report_on``."""
-    file = STDIN if path == "-" else path
-    content = read_bytes(None if path == "-" else path)
-    is_ptx = is_ptx_file(path, content)
-    code = _ptx(content, file) if is_ptx else _assembly(content, file, arguments)
+def annotated(path: str, file: str, content: bytes, arguments: Namespace) -> Iterator[str]:
+    """The lines of a file with notes, as HTML if the output is called so; raises as
+    ``report_of``."""
+    of_kind = _ptx if is_ptx_file(path, content) else _assembly
+    code = of_kind(content, file, arguments)
     is_page = Path(arguments.output or "").suffix in _PAGE
-    with output_file(arguments.output) as stream:
-        lines = annotated_page(code) if is_page else annotated_text(code)
-        stream.writelines(f"{line}\n" for line in lines)
+    return annotated_page(code) if is_page else annotated_text(code)
 
 
 def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
     from fencewright.checker.amd.explain import purposes_of
     from fencewright.checker.judge_amd import judged
+    from fencewright.checker.verdicts.solver import Launch
     from fencewright.tools.commands.amd_check import checked, read_input
 
     assembly, text = read_input(content, file)
@@ -53,17 +48,19 @@ def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
         for one in functions
         for each in purposes_of(one.lifted, one.entries)
     ]
-    found = [each for one in functions for each in judged(one).findings]
+    launch = Launch(arguments.block, arguments.grid)
+    found = [each for one in functions for each in judged(one, launch).findings]
     instructions = (each for one in assembly.functions.values() for each in one.instructions)
     places = author_lines(instructions, assembly.files, file)
     return _annotated(file, text, assembly.chip, notes, found, ";", places)
 
 
-def _ptx(content: bytes, file: str) -> AnnotatedCode:
+def _ptx(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
     from fencewright.tools import ptx_check
 
     module = ptx_check.read_input(content, file)
-    found = list(ptx_check.findings_of(module))
+    judged = ptx_check.judged(module, arguments.block, arguments.grid)
+    found = [each for one in judged for each in one.findings]
     instructions = (each for one in module.functions.values() for each in one.instructions)
     places = author_lines(instructions, module.files, file)
     notes = list(_ptx_notes(module))

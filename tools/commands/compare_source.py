@@ -124,6 +124,9 @@ def check_options(arguments: Namespace, name: str) -> None:
         raise usage("--assume is about the source: it needs --source or --run", name)
     if arguments.code and not (arguments.run or arguments.compile):
         raise usage("--code needs --run or --compile", name)
+    for option in ("run", "compile"):
+        if getattr(arguments, option) and "-" in arguments.inputs:
+            raise usage(f"--{option} is for files, not for stdin", name)
     for option in ("source", "run"):
         if arguments.compile and getattr(arguments, option):
             raise usage(f"--compile is for a source without LLVM IR, --{option} has it", name)

@@ -17,9 +17,11 @@ from fencewright.simulator.race.rules import KINDS
 from fencewright.simulator.race.verdict import Judgement, Verdict, judge
 from fencewright.simulator.threads.launch import LaunchError, Module, parse_launch
 from fencewright.tools import diagnostics, ptx_check
-from fencewright.tools.commands.check_files import STDIN, unreadable
+from fencewright.tools.commands.check_files import STDIN, problem_of, unreadable
 from fencewright.tools.commands.compare_source import compiled
 from fencewright.tools.diagnostics import (
+    Diagnostic,
+    ToolError,
     output_file,
     printable,
     refuse_options,
@@ -54,8 +56,8 @@ if TYPE_CHECKING:
     from fencewright.lowering.ptx.code.text import PtxFile
 
 _OTHERS = (
-    "lift", "surplus", "annotate", "to", "source", "run", "counterexamples", "prove", "grid",
-    "block", "strict",
+    "lift", "surplus", "annotate", "to", "source", "run", "counterexamples", "prove", "cost",
+    "grid", "block", "strict",
 )  # fmt: skip
 """Options that say something of the code, not of a launch."""
 
@@ -66,15 +68,18 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     if len(arguments.inputs) > 1 or arguments.in_folder:
         raise usage("--launch is for one file", tool)
     path = arguments.inputs[0]
-    asked, sources = [*arguments.launch], list[SourceLaunch]()
-    if arguments.launches is not None:
-        listed, sources = _listed(arguments.launches)
+    asked, sources = [_Asked(each) for each in arguments.launch], list[SourceLaunch]()
+    if (given := arguments.launches) is not None:
+        try:
+            listed, sources = _listed(given)
+        except Exception as problem:
+            raise problem_of(problem, given) from problem
         # A source that is given besides says how the kernels are launched that are asked for.
         asked += [] if asked and sources else listed
     if not sources and path != "-":
         sources = _beside(path)
     if not asked:
-        raise usage(f"there is no launch in {arguments.launches}", tool)
+        raise usage("there is no launch in it", given or tool)
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     file = STDIN if path == "-" else path
     try:
@@ -118,17 +123,26 @@ def _beside(path: str) -> list[SourceLaunch]:
 
 
 def _of_source(path: str) -> Iterator[SourceLaunch]:
-    yield from source_launches(diagnostics.as_text(diagnostics.read_bytes(path)))
+    yield from source_launches(diagnostics.read_text(path))
 
 
-def _listed(path: str) -> tuple[list[str], list[SourceLaunch]]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A launch, a kernel's name or ``all``; its place where that is a file."""
+
+    text: str
+    file: str = ""
+    line: int = 0
+
+
+def _listed(path: str) -> tuple[list[_Asked], list[SourceLaunch]]:
     """The launches of a file: its lines, or of a source each kernel that it launches."""
     if path.endswith(_SOURCES):
         sources = list(_of_source(path))
-        return list(dict.fromkeys(each.kernel for each in sources)), sources
-    lines = diagnostics.as_text(diagnostics.read_bytes(path)).splitlines()
-    launches = [line.partition("#")[0].strip() for line in lines]
-    return [each for each in launches if each], []
+        kernels = dict.fromkeys(each.kernel for each in sources)
+        return [_Asked(each, path) for each in kernels], sources
+    launches = (line.partition("#")[0].strip() for line in diagnostics.read_text(path).splitlines())
+    return [_Asked(each, path, line) for line, each in enumerate(launches, 1) if each], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +207,14 @@ def _author_of(
     return places, texts, sources_of(paths_of(code.files, file).values(), file)
 
 
-def _verdicts(judged: _File, asked: Sequence[str], tool: str) -> Iterator[Verdict]:
-    for text in asked:
+def _verdicts(judged: _File, asked: Sequence[_Asked], tool: str) -> Iterator[Verdict]:
+    for each in asked:
         try:
-            yield from judged.judge(text)
+            yield from judged.judge(each.text)
         except LaunchError as problem:
-            raise usage(f"--launch: {problem}", tool) from problem
+            at = Diagnostic(str(problem), each.file, each.line, 1)
+            said = at if each.file else Diagnostic(f"--launch: {problem}", tool)
+            raise ToolError((said,)) from problem
 
 
 # The output

@@ -148,4 +148,4 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         if "warning:" not in each and re.search("error|assertion|not a recognized", each, re.I)
     ]
     wanted += [f"it crashes: {each[3:]}" for each in lines if "Running pass" in each][-1:]
-    return next(iter(wanted), lines[0] if lines else f"exit status {done.returncode}")
+    return next(iter(wanted), lines[0] if lines else f"no code, exit status {done.returncode}")

@@ -17,7 +17,7 @@ from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.tools import diagnostics
 from fencewright.tools.commands.check_files import STDIN, report_of, unreadable
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, output_file, printable
-from fencewright.tools.inputs.code_kind import is_ptx_file
+from fencewright.tools.inputs.code_kind import check_is_code, is_ptx_file
 from fencewright.tools.reports.author_text import author_lines
 from fencewright.tools.reports.color import painter
 from fencewright.tools.reports.file_report import FileReport, ReportedFinding, verdict_counts
@@ -207,7 +207,8 @@ def _fix(path: str, arguments: Namespace) -> int:
     try:
         content = diagnostics.read_bytes(None if path == "-" else path)
         if content.startswith(MAGIC):
-            raise diagnostics.error("--fix is for text: a code object has none", file)
+            check_is_code(path, content, file)
+            raise diagnostics.error("a code object: give --fix its assembly, as of -S", file)
         report = report_of(path, file, content, arguments)
         fixer = Fixer(path, file, content, arguments)
         says = arguments.output != "-"
