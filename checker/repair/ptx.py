@@ -7,7 +7,7 @@ PTX ISA, Parallel Synchronization and Communication Instructions; Asynchronous c
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, product
 from types import MappingProxyType
 
 from fencewright.checker.findings.finding import Rule
@@ -108,6 +108,11 @@ class PtxCode:
         spot = self.spots[each.number]
         return (replace(spot, spot.text.replace(each.statement.opcode.name, name, 1)),)
 
+    def ordered(self, words: Iterable[tuple[PtxInstruction, str]], scope: str) -> Repair:
+        """The statements, each with the ordering beside it, at one scope."""
+        names = ((each, ordered_name(each.statement, word, scope)) for each, word in words)
+        return tuple(chain.from_iterable(self.renamed(each, name) for each, name in names))
+
 
 def _distance(
     action: Action, number: int, loops: bool, first: int, last: int
@@ -135,8 +140,11 @@ def code_of(function: PtxFunction, text: str) -> PtxCode:
 
 
 def ordered_name(statement: Statement, ordering: str, scope: str) -> str:
-    """The name of an instruction with another ordering and scope, where its form has them."""
-    dropped = set(ORDERINGS) | set(SCOPES)
+    """The name of an instruction with another ordering and scope, where its form has them.
+
+    Cache operators are for weak accesses. Source: PTX ISA, ld; st.
+    """
+    dropped = {*ORDERINGS, *SCOPES, statement.opcode.cache}
     words = [word for word in statement.opcode.words if word not in dropped]
     if words[0] == "mbarrier":
         place = next(n for n, word in enumerate(words) if word.startswith(("shared", "b64")))
@@ -231,34 +239,34 @@ def _orders(ordering: str, *, reads: bool) -> Row:
             both = known is not None and (known.releases if reads else known.acquires)
             word = "acq_rel" if both else ordering
             for scope in _scope_of(statement):
-                yield code.renamed(each, ordered_name(statement, word, scope))
+                yield code.ordered([(each, word)], scope)
 
     return candidates
 
 
-def _both_orders(code: PtxCode, fault: Fault) -> Iterator[Repair]:
-    """A signal that releases and its read that acquires, where both orders are missing.
+def _both_orders(*orders: tuple[str, str], is_weak: bool = False) -> Row:
+    """A signal and its read with one of these pairs of orders, where both are missing.
 
     The copies of a signal in an unrolled loop are one: a line of the source is edited as a whole.
+    ``is_weak``: they may be weak accesses as yet.
     """
-    reads = [each for each in code.at((fault.line, *fault.about)) if _is_signal(each, "ld")]
-    for read in reads:
-        if read.statement.operation == "atom":
-            for scope in _scope_of(read.statement):
-                yield code.renamed(read, ordered_name(read.statement, "acq_rel", scope))
-    writes: dict[Hashable, list[PtxInstruction]] = {}
-    for each in code.editable:
-        if _is_signal(each, "st"):
-            writes.setdefault(each.source or each.number, []).append(each)
-    for copies in writes.values():
+
+    def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+        at = code.at((fault.line, *fault.about))
+        reads = [each for each in at if _is_signal(each, "ld", is_weak=is_weak)]
         for read in reads:
+            if read.statement.operation == "atom":
+                for scope in _scope_of(read.statement):
+                    yield code.ordered([(read, "acq_rel")], scope)
+        writes: dict[Hashable, list[PtxInstruction]] = {}
+        for each in code.editable:
+            if _is_signal(each, "st", is_weak=is_weak):
+                writes.setdefault(each.source or each.number, []).append(each)
+        for copies, read, (release, acquire) in product(writes.values(), reads, orders):
             for scope in _scope_of(copies[0].statement) if read not in copies else ():
-                signal = (
-                    code.renamed(each, ordered_name(each.statement, "release", scope))
-                    for each in copies
-                )
-                acquire = ordered_name(read.statement, "acquire", scope)
-                yield (*chain.from_iterable(signal), *code.renamed(read, acquire))
+                yield code.ordered([*((each, release) for each in copies), (read, acquire)], scope)
+
+    return candidates
 
 
 _INTEGERS = frozenset({"u32", "s32", "u64", "s64"})
@@ -389,8 +397,7 @@ def _tested_reads(code: PtxCode, fault: Fault) -> Iterator[Repair]:
         if read not in weak or value not in tested or updated.isdisjoint(address):
             continue
         for some in ((read,), [x for x in weak if x.source == read.source is not None]):
-            names = ((each, ordered_name(each.statement, "relaxed", _GPU)) for each in some)
-            yield tuple(chain.from_iterable(code.renamed(each, name) for each, name in names))
+            yield code.ordered(((each, "relaxed") for each in some), _GPU)
 
 
 _BOTH_SIDES = {"ld": "acquire", "st": "release", "red": "release", "atom": "acq_rel"}
@@ -401,29 +408,31 @@ def _all_orders(code: PtxCode, fault: Fault) -> Iterator[Repair]:
     """Every signal of the kernel ordered, at one scope: as those who take and free a lock are."""
     signals = [each for each in code.editable if _is_signal(each, "st") or _is_signal(each, "ld")]
     for scope in (_GPU, _SYS) if signals else ():
-        names = (
-            (each, ordered_name(each.statement, _BOTH_SIDES[each.statement.operation], scope))
-            for each in signals
+        yield code.ordered(
+            ((each, _BOTH_SIDES[each.statement.operation]) for each in signals), scope
         )
-        yield tuple(chain.from_iterable(code.renamed(each, name) for each, name in names))
 
 
-def _is_signal(each: PtxInstruction, weak_name: str) -> bool:
-    """True of an update, and of a strong access of that name."""
+def _is_signal(each: PtxInstruction, name: str, *, is_weak: bool = False) -> bool:
+    """True of an update, and of an access of that name; a strong one, or a weak one too."""
     statement = each.statement
-    is_update = statement.operation == "atom" or (statement.operation, weak_name) == ("red", "st")
-    return is_update or (statement.operation == weak_name and statement.is_strong)
+    is_update = statement.operation == "atom" or (statement.operation, name) == ("red", "st")
+    return is_update or (statement.operation == name and (is_weak or statement.is_strong))
+
+
+_OF_MBARRIERS = dict.fromkeys(ARRIVALS, "release") | dict.fromkeys(MBARRIER_WAITS, "acquire")
+"""The ordering of each operation on an mbarrier."""
 
 
 def _of_mbarriers(code: PtxCode, fault: Fault) -> Iterator[Repair]:
-    """Arrivals that release, and waits that acquire, at the CTA and at the cluster."""
-    for each in code.at((fault.line, *fault.about)):
-        operation = each.statement.operation
-        if operation not in ARRIVALS | MBARRIER_WAITS:
-            continue
-        word = "release" if operation in ARRIVALS else "acquire"
+    """Operations on an mbarrier that are ordered, at the CTA and at the cluster: one of them, then
+    all that are relaxed."""
+    rows = [(each, _OF_MBARRIERS.get(each.statement.operation, "")) for each in code.editable]
+    at = code.at((fault.line, *fault.about))
+    every = [row for row in rows if row[1] and "relaxed" in row[0].statement.opcode.words]
+    for some in (*([row] for row in rows if row[1] and row[0] in at), every):
         for scope in (_CTA, _CLUSTER):
-            yield code.renamed(each, ordered_name(each.statement, word, scope))
+            yield code.ordered(some, scope)
 
 
 def _cluster_arrivals(code: PtxCode, fault: Fault) -> Iterator[Repair]:
@@ -530,7 +539,7 @@ def _weaker(code: PtxCode, fault: Fault) -> Iterator[Repair]:
         if known is not None and known.acquires and known.releases:
             words += ["release", "acquire"]
         for word in words:
-            yield code.renamed(each, ordered_name(statement, word, scope))
+            yield code.ordered([(each, word)], scope)
 
 
 def _narrower_proxy(code: PtxCode, fault: Fault) -> Iterator[Repair]:
@@ -546,7 +555,7 @@ _SIGNALS = _several(
     _as_update,
     _tested_reads,
     _orders("release", reads=False),
-    _both_orders,
+    _both_orders(("release", "acquire")),
     _all_orders,
     _between(*_FENCES),
 )
@@ -562,7 +571,10 @@ ROWS: Mapping[Rule, Row] = MappingProxyType(
         Rule.SEQ_CST: _between(*(f"fence.sc.{scope};" for scope in (_CTA, _CLUSTER, _GPU, _SYS))),
         Rule.COHERENCE: _several(_orders("relaxed", reads=True), _orders("relaxed", reads=False)),
         Rule.LOST_BARRIER: _BARRIERS,
-        Rule.SPIN: _orders("relaxed", reads=True),
+        Rule.SPIN: _several(
+            _orders("relaxed", reads=True),
+            _both_orders(("relaxed", "relaxed"), ("release", "acquire"), is_weak=True),
+        ),
         Rule.UNORDERED_WAIT: _several(
             _orders("acquire", reads=True), _all_orders, _between(*_FENCES)
         ),

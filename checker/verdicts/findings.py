@@ -55,6 +55,7 @@ _OF_BARE_BARRIER = "write __threadfence_block() before the barrier, or __syncthr
 _OF_WARP = "write __syncwarp() between the two"
 _OF_NOTHING = "order the blocks by a flag or by two launches, or give each a place of its own"
 _OF_SCOPES = "give both the scope of the GPU: atomicAdd() for atomicAdd_block(), .gpu for .cta"
+_OF_FLAG = "read and write it by volatile or atomic accesses (.relaxed or .volatile)"
 _OF_UPDATE = "use an atomic such as atomicAdd(), or let one thread do it"
 _OF_PEER = "write fence.mbarrier_init.release.cluster after the initialisation, then cluster.sync()"
 _OF_PHASE = (
@@ -502,6 +503,8 @@ def _remedy(conflict: Conflict) -> str:
         if _TOO_NARROW in conflict.missing and conflict.relation in _OF_WIDTH:
             which = "both" if "scopes" in conflict.missing else "it"
             return f"give {which} {_OF_WIDTH[conflict.relation]}"
+    if conflict.finding is Rule.SPIN and not (first.is_strong or second.is_strong):
+        return _OF_FLAG
     if conflict.cause is None and conflict.finding in (
         Rule.MISSING_BARRIER,
         Rule.UNORDERED_SIGNAL,

@@ -209,6 +209,7 @@ def test_a_search_without_a_repair_gives_its_limit() -> None:
     [
         ("ld.global.b32 %r1, [%rd1];", "ld.acquire.gpu.global.b32"),
         ("ld.volatile.global.b32 %r1, [%rd1];", "ld.acquire.gpu.global.b32"),
+        ("ld.global.cg.b32 %r1, [%rd1];", "ld.acquire.gpu.global.b32"),
         ("atom.add.acquire.sys.s32 %r1, [%rd1], 1;", "atom.acquire.gpu.add.s32"),
         (
             "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 4;",
@@ -656,6 +657,62 @@ def test_a_signal_that_lacks_both_orders_has_a_repair_of_two_edits(
     assert capsys.readouterr().out.count("note: repair: write") == 2
     assert "st.release.gpu" in new.read_text()
     assert "ld.acquire.gpu" in new.read_text()
+
+
+def test_a_weak_flag_is_written_and_read_in_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    code.write_text(BOTH.replace(".relaxed.gpu.global", ".global.cg"))
+    arguments = [str(code), "--isolated", "--grid", "2", "--block", "32", "--fix", "-o", str(new)]
+    assert fence_check.main(arguments) == 0
+    assert "read and write it by volatile or atomic accesses" in capsys.readouterr().out
+    strong = BOTH.replace("ld.relaxed", "ld.acquire").replace("st.relaxed", "st.release")
+    assert new.read_text() == strong
+
+
+PHASE = """\
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+ .reg .pred %p<4>; .reg .b32 %r<5>; .reg .b64 %rd<4>;
+ .shared .align 8 .b64 bar; .shared .b32 tile;
+ ld.param.u64 %rd1, [out];
+ mov.u32 %r1, %tid.x;
+ setp.ne.u32 %p1, %r1, 0;
+ @%p1 bra I;
+ mbarrier.init.shared::cta.b64 [bar], 1;
+I:
+ bar.sync 0;
+ @%p1 bra W;
+ st.shared.u32 [tile], 7;
+ mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [bar];
+W:
+ mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p2, [bar], 0;
+ @!%p2 bra W;
+ ld.shared.u32 %r2, [tile];
+ mul.wide.u32 %rd2, %r1, 4;
+ add.u64 %rd3, %rd1, %rd2;
+ st.global.u32 [%rd3], %r2;
+ ret;
+}
+"""
+
+
+def test_relaxed_operations_on_an_mbarrier_are_ordered_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    code.write_text(PHASE)
+    arguments = [str(code), "--isolated", "--grid", "1", "--block", "64", "--fix", "-o", str(new)]
+    assert fence_check.main(arguments) == 0
+    assert "1 of 1 finding repaired" in capsys.readouterr().out
+    ordered = PHASE.replace("arrive.relaxed", "arrive.release").replace(
+        "parity.relaxed", "parity.acquire"
+    )
+    assert new.read_text() == ordered
 
 
 LOCK = """\
