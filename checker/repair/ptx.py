@@ -5,7 +5,16 @@ PTX ISA, Parallel Synchronization and Communication Instructions; Asynchronous c
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from itertools import chain, product
 from types import MappingProxyType
@@ -80,21 +89,27 @@ class PtxCode:
             by_line.setdefault(each.line, []).append(each)
         return [each for line in dict.fromkeys(lines) for each in by_line.get(line, ())]
 
-    def puts(self, text: str, first: int, last: int) -> Iterator[Repair]:
-        """The text put wherever it can matter: between two statements first, the nearest to the
+    def puts(self, text: str, about: Collection[int], last: int) -> Iterator[Repair]:
+        """The text put wherever it can matter: between these statements first, the nearest to the
         last of them before the others, and the end of a loop last."""
-        gaps = sorted(self.gaps(), key=lambda gap: _distance(*gap, first, last))
+        gaps = sorted(self.gaps(about), key=lambda gap: _distance(*gap, min(about), last))
         for action, number, _ in gaps:
             yield (Edit(action, self.spots[number], text),)
 
-    def gaps(self) -> Iterator[tuple[Action, int, bool]]:
-        """The places between statements: before all that others may notice, and at the end of a
-        block that goes on at a label; True where a loop begins again after it."""
+    def gaps(self, about: Collection[int] = ()) -> Iterator[tuple[Action, int, bool]]:
+        """The places between statements: before all that others may notice, of loads in a row that
+        it is not ``about`` the first, and at the end of a block that goes on at a label; True where
+        a loop begins again after it."""
         for block in self.function.blocks:
             loops = any(each <= block.number for each in block.successors)
+            was_load = False
             for each in block.instructions:
-                if each.statement.kind not in SILENT and each.number in self.spots:
+                if each.statement.kind in SILENT or each.number not in self.spots:
+                    continue
+                is_load = each.statement.operation == "ld" and each.number not in about
+                if not (is_load and was_load):
                     yield Action.BEFORE, each.number, loops and each.statement.kind in CONTROL
+                was_load = is_load
             last = block.instructions[-1] if block.instructions else None
             if (
                 last is not None
@@ -170,12 +185,11 @@ Row = Callable[[PtxCode, Fault], Iterator[Repair]]
 """The candidates of a rule for a finding."""
 
 
-def _ends_of(code: PtxCode, fault: Fault) -> tuple[int, int]:
-    """The first and the last statement that a finding is about, by their numbers."""
-    numbers = [each.number for each in code.at((*fault.about, fault.line))]
-    at = [each.number for each in code.at((fault.line,))]
-    last = max(at, default=0)
-    return min(numbers, default=last), last
+def _numbers_of(code: PtxCode, fault: Fault) -> tuple[list[int], int]:
+    """The numbers of the statements that a finding is about, the first one first, and of the last
+    one of its line."""
+    numbers = sorted(each.number for each in code.at((*fault.about, fault.line)))
+    return numbers or [0], max((each.number for each in code.at((fault.line,))), default=0)
 
 
 def _between(*texts: str) -> Row:
@@ -190,21 +204,22 @@ def _put(texts: Iterable[str], *, near: bool) -> Row:
     """The texts at the places between what a finding is about, or at all others."""
 
     def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
-        first, last = _ends_of(code, fault)
+        about, last = _numbers_of(code, fault)
         for text in texts:
-            for repair in code.puts(text, first, last):
-                if (first < _number_of(code, repair[0]) <= last) is near:
+            for repair in code.puts(text, about, last):
+                if (about[0] < _number_of(code, repair[0]) <= last) is near:
                     yield repair
 
     return candidates
 
 
 def _at_copies(text: str) -> Row:
-    """The text at all copies of one statement of the source: of an unrolled loop, of which one at
-    least is between what a finding is about."""
+    """The text at all copies of one statement of the source, or without line numbers at all
+    statements of one kind: of an unrolled loop, of which one at least is between what a finding is
+    about."""
 
     def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
-        first, last = _ends_of(code, fault)
+        (first, *_), last = _numbers_of(code, fault)
         near = range(first + 1, last + 1)
         statements = {each.number: each for each in code.editable}
         copies: dict[tuple[Action, Hashable, str], dict[int, Edit]] = {}
@@ -212,8 +227,8 @@ def _at_copies(text: str) -> Row:
             at = statements[number]
             edit = Edit(action, code.spots[number], text)
             copies.setdefault((action, at.source, at.statement.operation), {})[number] = edit
-        for (_, source, _), own in copies.items():
-            if source is not None and len(own) > 1 and not own.keys().isdisjoint(near):
+        for own in copies.values():
+            if len(own) > 1 and not own.keys().isdisjoint(near):
                 yield tuple(own.values())
 
     return candidates
@@ -331,12 +346,14 @@ class _Updates:
             load = self._only(old, ("ld",))
             if load is None or load.statement.operands[1:] != (address,):
                 continue
-            names = {*statement.uses, *operation.statement.uses} - {old, value}
+            # A reduction takes the place of the store: there the other operand is made.
+            reduces = self._uses[old] == 1
+            names = {*statement.uses, *(() if reduces else operation.statement.uses)} - {old, value}
             if not self._is_one_step(load, store, names):
                 continue
             spots = self._code.spots
             name = _update_name(words, statement.opcode.words)
-            if self._uses[old] == 1:
+            if reduces:
                 guard = f"@{statement.guard} " if statement.guard else ""
                 update = replace(spots[store.number], f"{guard}red.{name} {address}, {other};")
                 return update, delete(spots[operation.number]), delete(spots[load.number])
@@ -488,7 +505,7 @@ def _before_ends(code: PtxCode, fault: Fault) -> Iterator[Repair]:
 
 def _ended_mbarrier(code: PtxCode, fault: Fault) -> Iterator[Repair]:
     """``mbarrier.inval`` by who initialised it, and a barrier before its memory is used."""
-    _, last = _ends_of(code, fault)
+    _, last = _numbers_of(code, fault)
     for each in code.at(fault.about):
         statement = each.statement
         if statement.operation != "mbarrier init":

@@ -99,9 +99,9 @@ def repair_of(
     judged = judged.of(fault.function)
     tried: set[str] = {text}
 
-    def is_right(repair: Repair, new: str) -> bool:
+    def right(repair: Repair, new: str) -> Judgement | None:
         again = judge(new, fault.function)
-        return again is not None and ends(fault, repair, judged, again)
+        return again if again is not None and ends(fault, repair, judged, again) else None
 
     for repair in candidates:
         try:
@@ -114,8 +114,13 @@ def repair_of(
         if len(tried) > _MOST_TRIED:
             return Found(None, _MOST_TRIED, is_cut=True)
         tried.add(new)
-        if is_right(repair, new):
-            return Found(_smallest(repair, lambda r: is_right(r, edited(text, r))), len(tried) - 1)
+        if (again := right(repair, new)) is not None:
+
+            def is_as_good(less: Repair, whole: Judgement = again) -> bool:
+                made = right(less, edited(text, less))
+                return made is not None and not made.kinds(notes=True) - whole.kinds(notes=True)
+
+            return Found(_smallest(repair, is_as_good), len(tried) - 1)
     return Found(None, len(tried) - 1)
 
 
@@ -123,14 +128,14 @@ _MOST_NEEDED = 2
 """Edits of a repair that are made for each other: a signal and its read."""
 
 
-def _smallest(repair: Repair, is_right: Callable[[Repair], bool]) -> Repair:
-    """The repair without the statements that need no other form."""
-    if any(each.action is not Action.REPLACE for each in repair):
+def _smallest(repair: Repair, is_as_good: Callable[[Repair], bool]) -> Repair:
+    """The repair without the edits that it does not need."""
+    if any(each.action is Action.DELETE for each in repair):
         # Its edits are one change: an update loses its load, for instance.
         return repair
     for edit in repair:
         less = tuple(each for each in repair if each is not edit)
-        if len(repair) > _MOST_NEEDED and is_right(less):
+        if len(repair) > _MOST_NEEDED and is_as_good(less):
             repair = less
     return repair
 

@@ -799,6 +799,30 @@ def test_an_update_of_several_statements_becomes_one(
     assert "ld.global" not in written.read_text()
 
 
+def test_the_operand_of_an_update_may_be_made_after_its_load(tmp_path: Path) -> None:
+    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    text = UPDATE.replace("mov.u32 %r1, %tid.x;\n", "ld.param.u64 %rd2, [other];\n").replace(
+        "add.s32", "ld.global.u32 %r1, [%rd2];\n add.s32"
+    )
+    code.write_text(text.replace(".param .u64 data", ".param .u64 data, .param .u64 other"))
+    arguments = [str(code), "--isolated", "--notes", "--fix", "-o", str(written)]
+    assert fence_check.main(arguments) == 0
+    lines = [each.strip() for each in written.read_text().splitlines()]
+    assert lines[-5:-3] == [
+        "ld.global.u32 %r1, [%rd2];",
+        "red.relaxed.gpu.global.add.u32 [%rd1], %r1;",
+    ]
+
+
+def test_of_loads_in_a_row_one_place_is_tried_and_those_that_the_finding_names() -> None:
+    loads = "".join(f" ld.global.u32 %r2, [%rd1+{4 * each}];\n" for each in range(4))
+    text = UPDATE.replace(" ld.global.u32 %r2, [%rd1];\n", loads)
+    code = code_of(read_ptx(text, "k.ptx").functions["k"], text)
+    places = [number for _, number, _ in code.gaps()]
+    named = [number for _, number, _ in code.gaps({places[0] + 2})]
+    assert named == [places[0], places[0] + 2, places[0] + 3, *places[1:]]
+
+
 def texts_of(text: str, line: int, *about: int) -> list[str]:
     """The texts of all candidates for a missing barrier."""
     file = read_ptx(text, "k.ptx")
@@ -953,6 +977,22 @@ def test_a_barrier_is_put_in_all_copies_of_a_round() -> None:
     assert [edit.at.line for edit in repair] == [17, 24]
     (text,) = described(repair, lambda line: line, lambda line: SourceLocation("q.cu", 5))
     assert text.endswith("(`bar.sync 0` before line 17); likewise in line 24")
+
+
+def test_rounds_without_line_numbers_have_the_barriers_that_they_need(tmp_path: Path) -> None:
+    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    lines = [each for each in TREE.splitlines() if not each.lstrip().startswith((".loc", ".file"))]
+    text = "\n".join(lines).replace(
+        " setp.ge.u32 %p1, %r1, 32;", " @%p1 bra L0;\nL0:\n setp.ge.u32 %p1, %r1, 32;"
+    )
+    code.write_text(text)
+    arguments = [str(code), "--isolated", "--grid", "1", "--block", "64"]
+    assert fence_check.main([*arguments, "--fix", "-o", str(written)]) == 0
+    meets = " bar.sync 0;\n @%p1 bra L{};"
+    expected = text.replace(" @%p1 bra L1;", meets.format(1)).replace(
+        " @%p1 bra L2;", meets.format(2)
+    )
+    assert written.read_text() == expected
 
 
 ELECTED = """\
