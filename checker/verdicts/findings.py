@@ -6,11 +6,16 @@ from dataclasses import replace
 from operator import attrgetter
 
 from fencewright.checker.findings.finding import Finding, Level, Rule, Step, VerdictKind
-from fencewright.checker.verdicts.barriers import NOT_AT_BARRIER, NOT_WAITED_FOR
+from fencewright.checker.verdicts.barriers import (
+    DIVERGENT_BARRIER,
+    NOT_AT_BARRIER,
+    NOT_WAITED_FOR,
+)
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.model import (
     END,
     NO_BARRIER,
+    NOT_EVERY_ITERATION,
     OF_VALUES,
     ONE_AS,
     ONE_VALUE,
@@ -82,6 +87,11 @@ _OF_WIDTH: Mapping[Relation, str] = {
     Relation.GRID: "the scope of the GPU: thread_scope_device, __threadfence() or .gpu",
 }
 """The wider scope, by the relation of the two threads."""
+_OF_REASONS = {
+    DIVERGENT_BARRIER: "let all threads of the block come to it",
+    NOT_EVERY_ITERATION: _OF_BOTH,
+}
+"""The remedies of what an execution shows, and no rule."""
 _REASON = re.compile(": |, which ")
 _OF_ITSELF = "let one thread do it, or give each thread a place of its own"
 _OBJECTS: Mapping[Region, str] = {
@@ -481,6 +491,8 @@ def _object(root: Root, other: Root) -> str:
 
 def _remedy(conflict: Conflict) -> str:
     first, second = conflict.first, conflict.second
+    if conflict.missing in _OF_REASONS:
+        return _OF_REASONS[conflict.missing]
     if conflict.finding is Rule.ASYNC_UNWAITED:
         is_second = first.agent is Agent.THREAD or conflict.cause != second.line
         copy = second if is_second and second.agent is not Agent.THREAD else first

@@ -538,6 +538,7 @@ class Witness:
 
 
 NO_BARRIER = "no barrier between"
+NOT_EVERY_ITERATION = "the wait does not order every iteration"
 ONE_AS = "one as "
 """The beginning of the condition of a race that the launch after it shows."""
 

@@ -5,9 +5,16 @@ from dataclasses import replace
 import pytest
 
 from fencewright.checker.findings.finding import Finding, Level, Rule, VerdictKind
+from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.checker.verdicts.findings import findings_of, with_notes_apart
 from fencewright.checker.verdicts.judge import judge
-from fencewright.checker.verdicts.model import Agent, Relation, Verdict
+from fencewright.checker.verdicts.model import (
+    NO_BARRIER,
+    NOT_EVERY_ITERATION,
+    Agent,
+    Relation,
+    Verdict,
+)
 from fencewright.checker.verdicts.order.claims import finding_of
 from fencewright.checker.verdicts.order.lemmas import (
     Half,
@@ -101,6 +108,21 @@ def test_a_race_is_an_error_once_it_is_replayed():
     verdict = verdict_of(PHASES.format(""))
     (finding,) = findings_of(verdict, is_replayed=lambda conflict: conflict.second.line == 17)
     assert (finding.level, finding.line) == (Level.ERROR, 17)
+
+
+@pytest.mark.parametrize(
+    ("missing", "remedy"),
+    [
+        (DIVERGENT_BARRIER, "let all threads of the block come to it"),
+        (NOT_EVERY_ITERATION, "write __threadfence() before the signal and after it is seen"),
+        (NO_BARRIER, "write __syncthreads() between the two"),
+    ],
+)
+def test_a_race_that_an_execution_shows_has_the_remedy_of_its_reason(missing: str, remedy: str):
+    verdict = verdict_of(PHASES.format(""))
+    conflict = replace(verdict.conflicts[0], missing=missing)
+    (finding,) = findings_of(replace(verdict, conflicts=(conflict,)))
+    assert f": {missing}; {remedy}" in finding.message
 
 
 def test_a_race_that_needs_a_launch_is_a_note():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
+    NOT_EVERY_ITERATION,
     Agent,
     AllOf,
     Answer,
@@ -193,5 +194,5 @@ def _of_proxies(lemma: Lemma) -> Rule:
 
 def _unknown(kernel: Kernel, claims: Sequence[Claim]) -> Order:
     claim = next((each for each in claims if each.doubt), claims[0])
-    reason = claim.doubt or "the wait does not order every iteration"
+    reason = claim.doubt or NOT_EVERY_ITERATION
     return Order(Strength.UNKNOWN, claim.rule, reason, claim.line)
