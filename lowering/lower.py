@@ -151,7 +151,7 @@ def check(request: Request) -> None:
         raise UnsupportedError(str(request), illegal.reason, illegal.accepted)
     if request.op.is_access and request.space is None:
         raise UnsupportedError(
-            str(request), f"a {request.op} needs an address space", tuple(AddressSpace)
+            str(request), "it needs an address space, as space='global'", tuple(AddressSpace)
         )
     if not request.op.is_access and request.space is not None:
         raise UnsupportedError(

@@ -144,7 +144,7 @@ def test_every_operation_and_ordering_is_lowered_or_refused_with_its_reason():
         ({"target": "vax"}, "unknown target"),
         ({"ordering": "aquire"}, "unknown ordering; accepted: weak, relaxed, acquire"),
         ({"scope": "galaxy"}, "unknown scope; accepted: singlethread"),
-        ({"space": None}, "a store needs an address space"),
+        ({"space": None}, "it needs an address space, as space='global'"),
         ({"space": "shared_cluster"}, "gfx942 has no shared_cluster memory"),
         ({"space": "constant"}, "constant memory is not written"),
         ({"width": 24}, "no such instruction; accepted: i8, i16, i32, i64, i96, i128"),

@@ -99,7 +99,7 @@ COSTS: Table[int] = Table(
         row(4, f"{_CONTROL}: a trip to the L2, which does it", work=_W.ATOMIC),
         row(8, f"{_CONTROL}: a trip past the L2", work=_W.ATOMIC_AT_SYSTEM),
         row(4, f"{_ESTIMATED}: the slowest wave of the work-group", work=_W.BARRIER),
-        row(2, f"{_WAITS}: LDS is in the compute unit", work=_W.WAIT_LDS),
+        row(2, f"{_WAITS}: LDS and scalar caches are near", work=_W.WAIT_LDS),
         row(4, f"{_WAITS}: younger trips to the L2 stay on their way", work=_W.WAIT_SOME),
         row(8, f"{_WAITS}: the whole trip of the youngest access", work=_W.WAIT_ALL),
         row(12, f"{_MAINTENANCE}: what the compute unit's waves load again misses the L1",
