@@ -1,7 +1,7 @@
 """Statements of PTX: what a name says, in any order of its words, and inline texts."""
 
 import re
-from collections.abc import Iterator
+import tracemalloc
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ from fencewright.lowering.ptx.code.inline import (
 from fencewright.lowering.ptx.code.statements import (
     ROWS,
     OperandRole,
+    Shape,
     Statement,
-    names_in,
     number,
     read_opcode,
     read_statement,
     rows_of,
+    split_operands,
 )
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.ptx.instructions import ROWS as WRITTEN
@@ -492,13 +493,14 @@ _LONG = """.version 8.6
 
 def test_analyses_read_no_operand_again(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[str] = []
+    shape_of = statements._shape_of
 
-    def counted(text: str) -> Iterator[str]:
-        counts.append(text)
-        yield from names_in(text)
+    def counted(name: str, brackets: str) -> Shape:
+        counts.append(name)
+        return shape_of(name, brackets)
 
-    monkeypatch.setattr(statements, "names_in", counted)
-    file = read_ptx(_LONG.format("    st.shared.u32 [%r1+12], %r1; bar.sync 0;\n" * 40), "k.ptx")
+    monkeypatch.setattr(statements, "_shape_of", counted)
+    file = read_ptx(_LONG.format("    st.shared.u32 [%r1+16], %r1; bar.sync 0;\n" * 40), "k.ptx")
     read = len(counts)
     assert read > 0
     list(hazards(file, file.functions["k"]))
@@ -523,3 +525,37 @@ def test_barriers_remember_what_is_between_them_alone(monkeypatch: pytest.Monkey
     barriers.idle_barriers(kernel_of(file, function), barriers_of_all(function))
     assert len(widths) >= 200
     assert max(widths) == 2
+
+
+def test_instructions_are_small() -> None:
+    lines = "".join(f"  add.s32 %r{n}, %r{n + 1}, {n};\n" for n in range(10, 2_000))
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n"
+    text = f"{head}  .reg .b32 %r<2010>;\n{lines}  ret;\n}}\n"
+    read_ptx(text)
+    tracemalloc.start()
+    kept = read_ptx(text.replace("%r", "%q"))
+    each = tracemalloc.get_traced_memory()[0] / len(kept.functions["k"].instructions)
+    tracemalloc.stop()
+    assert each < 1_050
+
+
+@pytest.mark.parametrize(
+    ("text", "operands"),
+    [
+        ("%r1, [%rd1+4],  %r2", ("%r1", "[%rd1+4]", "%r2")),
+        ("{%f1, %f2}, [a, {%r1,  %r2}]", ("{%f1, %f2}", "[a, {%r1, %r2}]")),
+        ("(%r1), f, (%r2, [a])", ("(%r1)", "f", "(%r2, [a])")),
+        ("[%r1, %r2", ("[%r1, %r2",)),
+        ("%r1, ", ("%r1", "")),
+    ],
+)
+def test_commas_in_brackets_are_part_of_an_operand(text: str, operands: tuple[str, ...]) -> None:
+    assert split_operands(text) == operands
+
+
+def test_brackets_tell_forms_of_one_name_apart() -> None:
+    own = statement("mbarrier.arrive.shared.b64 %rd1, [%r1]")
+    remote = statement("mbarrier.arrive.shared::cluster.b64 [%r1]")
+    again = statement("mbarrier.arrive.shared.b64 _, [%r1]")
+    assert (own.defines, remote.defines, again.defines) == (("%rd1",), (), ())
+    assert [each.operand(OperandRole.MBARRIER) for each in (own, remote, again)] == ["%r1"] * 3

@@ -10,7 +10,6 @@ from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.value import Opaque, Value
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
-    OperandRole,
     Statement,
     element_of,
     names_in,
@@ -188,7 +187,7 @@ class Registers(RegisterValues):
             for register in targets:
                 yield register, self._returned(each, register)
             return
-        sources = [text for role, text in statement.roles if role is not OperandRole.DEFINE]
+        sources = statement.sources
         if any(text.startswith(("{", "[")) for text in sources) or len(targets) > 1:
             yield from self._several(each, targets, sources)
             return

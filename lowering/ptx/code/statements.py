@@ -8,7 +8,7 @@ its operation (``forms``), which an assembler refuses.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from sys import intern
@@ -627,15 +627,15 @@ class Statement:
     kind: Kind = field(init=False, repr=False, compare=False)
     """``operation``: the words of its row, as ``mbarrier try_wait``; without one its name, which is
     no row's. ``kind`` of it; opaque without a row."""
-    roles: tuple[tuple[OperandRole, str], ...] = field(init=False, repr=False, compare=False)
+    shape: "Shape" = field(init=False, repr=False, compare=False)
     defines: tuple[str, ...] = field(init=False, repr=False, compare=False)
     uses: tuple[str, ...] = field(init=False, repr=False, compare=False)
     accesses: tuple[Access, ...] = field(init=False, repr=False, compare=False)
     specials: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    """``roles`` of its operands; without a row they are all used. ``defines``: the registers that
-    it writes. ``uses``: the names that it reads, its guard's among them: registers, variables, no
-    labels. ``accesses`` to memory; of an operand that is a descriptor, the name. ``specials``: the
-    special registers."""
+    """``shape``: the meaning of its brackets. ``defines``: the registers that it writes.
+    ``uses``: the names that it reads, its guard's among them: registers, variables, no labels.
+    ``accesses`` to memory; of an operand that is a descriptor, the name. ``specials``: the special
+    registers."""
     ordering: Ordering | None = field(init=False, repr=False, compare=False)
     scope: Scope | None = field(init=False, repr=False, compare=False)
     is_strong: bool = field(init=False, repr=False, compare=False)
@@ -644,18 +644,32 @@ class Statement:
 
     def __post_init__(self) -> None:
         # Analyses ask for them at every visit of a loop.
-        row = self.opcode.known
-        ordering = None if row is None else self.opcode.ordering
+        opcode, operands = self.opcode, self.operands
+        is_known = opcode.known is not None
+        read = [*map(_read_operand, operands)]
+        shape = _shape_of(opcode.name, "".join([each.bracket for each in read]))
+        uses = _read_operand(self.guard).names if self.guard else ()
+        for at in shape.used:
+            uses += read[at].names
+        defines: tuple[str, ...] = ()
+        for at in shape.defined:
+            own = read[at].names
+            defines += tuple(name for name in own if name != "_") if "_" in own else own
+        specials: tuple[str, ...] = ()
+        for each in read:
+            specials += each.specials
+        ordering = opcode.ordering if is_known else None
         object.__setattr__(self, "ordering", ordering)
-        object.__setattr__(self, "scope", None if row is None else self.opcode.scope)
+        object.__setattr__(self, "scope", opcode.scope if is_known else None)
         object.__setattr__(self, "is_strong", ordering not in (None, Ordering.WEAK))
-        object.__setattr__(self, "operation", self.opcode.operation)
-        object.__setattr__(self, "kind", self.opcode.kind)
-        object.__setattr__(self, "roles", tuple(self._roles()))
-        object.__setattr__(self, "defines", tuple(self._defines()))
-        object.__setattr__(self, "uses", tuple(self._uses()))
-        object.__setattr__(self, "accesses", () if row is None else tuple(self._accesses(row)))
-        object.__setattr__(self, "specials", tuple(self._specials()))
+        object.__setattr__(self, "operation", opcode.operation)
+        object.__setattr__(self, "kind", opcode.kind)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "defines", defines)
+        object.__setattr__(self, "uses", uses)
+        accesses = (*map(self._access, shape.accesses),) if shape.accesses else ()
+        object.__setattr__(self, "accesses", accesses)
+        object.__setattr__(self, "specials", specials)
 
     def __str__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""
@@ -676,45 +690,20 @@ class Statement:
         """Its operation as a name is written: ``mbarrier.try_wait``."""
         return self.operation.replace(" ", ".")
 
-    def _roles(self) -> Iterator[tuple[OperandRole, str]]:
-        row = self.opcode.known
-        roles = row.roles if row is not None else ()
-        at = 0
-        for operand in self.operands:
-            role = roles[at] if at < len(roles) else OperandRole.USE
-            if role in _ADDRESSES and not operand.startswith("[") and _is_optional(operand):
-                # Words that some forms have and others leave out: a state, a mask, a size.
-                yield OperandRole.USE, operand
-                continue
-            if role is OperandRole.DEFINE and operand.startswith("[") and at + 1 < len(roles):
-                # An arrival on a remote mbarrier gives nothing back.
-                at += 1
-                role = roles[at]
-            yield role, operand
-            at += 1
+    @property
+    def roles(self) -> tuple[tuple[OperandRole, str], ...]:
+        """Its operands with their roles; without a row they are all used."""
+        return tuple(zip(self.shape.roles, self.operands, strict=True))
+
+    @property
+    def sources(self) -> list[str]:
+        """The operands that it uses, as they are written."""
+        return [self.operands[at] for at in self.shape.used]
 
     def operand(self, role: OperandRole) -> str:
         """The first operand of a role without its brackets; "" if there is none."""
-        for each, text in self.roles:
-            if each is role:
-                return _inner(text)
-        return ""
-
-    def _defines(self) -> Iterator[str]:
-        for role, operand in self.roles:
-            if role is OperandRole.DEFINE:
-                yield from (name for name in names_in(operand) if name != "_")
-
-    def _uses(self) -> Iterator[str]:
-        yield from names_in(self.guard) if self.guard else ()
-        for role, operand in self.roles:
-            if role is not OperandRole.DEFINE and role is not OperandRole.LABEL:
-                yield from names_in(operand)
-
-    def _specials(self) -> Iterator[str]:
-        for operand in self.operands:
-            if "%" in operand:
-                yield from _specials_of(operand)
+        roles = self.shape.roles
+        return _inner(self.operands[roles.index(role)]) if role in roles else ""
 
     @property
     def effects(self) -> Effects:
@@ -723,47 +712,111 @@ class Statement:
             self.opcode.effects, accesses=self.accesses, defines=self.defines, uses=self.uses
         )
 
-    def _accesses(self, row: OperationRow) -> Iterator[Access]:
-        spaces = iter(self.opcode.spaces)
-        first = next(spaces, None)
-        second = next(spaces, first)
-        following = 0
-        for role, operand in self.roles:
-            if role in (OperandRole.READ, OperandRole.WRITE, OperandRole.UPDATE):
-                space = first if following == 0 else second
-                following += 1
-                reads, writes = role is not OperandRole.WRITE, role is not OperandRole.READ
-                address = _inner(operand)
-                yield Access(address, reads, writes, row.proxy, space, self._size())
-            elif role is OperandRole.TENSORMAP and row.kind is Kind.TENSOR:
-                following += 1
-                if "r" in row.roles:
-                    # A tensor store writes what the map is of: somewhere in global memory.
-                    yield Access("", False, True, row.proxy, AddressSpace.GLOBAL, None)
-                else:
-                    yield Access("", True, False, row.proxy, AddressSpace.GLOBAL, None)
-            elif role is OperandRole.DESCRIPTOR and not operand.startswith(("[", "{")):
-                yield Access(operand, True, False, row.proxy, AddressSpace.LOCAL, None)
+    def _access(self, made: tuple[int, Access]) -> Access:
+        """An access of its shape, with the address that an operand is."""
+        at, access = made
+        if at < 0:
+            return access
+        size = self._copied if access.size == _COPIED else access.size
+        address = _inner(self.operands[at])
+        return Access(address, access.reads, access.writes, access.proxy, access.space, size)
 
-    def _size(self) -> int | None:
-        """The number of bytes of one of its accesses."""
-        opcode, row = self.opcode, self.opcode.known
-        if row is None or row.kind is Kind.TENSOR:
-            return None
-        if row.name in ("ldmatrix", "stmatrix"):
-            return _MATRIX_BYTES
-        if row.name == "cp async" or (row.kind is Kind.COPY and "bulk" in row.words):
-            given = [each for each in self.operands if not each.startswith("[")]
-            found = _NUMBER.fullmatch(given[0]) if given else None
-            return None if found is None else number(found[0])
-        return opcode.width * opcode.vector // 8 or None
+    @property
+    def _copied(self) -> int | None:
+        """The bytes of a copy: the first operand that is no address, if it is a constant."""
+        given = [each for each in self.operands if not each.startswith("[")]
+        found = _NUMBER.fullmatch(given[0]) if given else None
+        return None if found is None else number(found[0])
+
+
+_COPIED = -1
+"""The size of accesses of a copy, which an operand has."""
+
+
+@record()
+class Shape:
+    """The meaning of an instruction's name for operands that begin with some brackets.
+
+    ``roles`` of the operands. ``defined``: the places of those that it writes; ``used``: of those
+    that it reads, no labels. ``accesses``: each with the place of the operand that is its
+    address, -1 if none is. ``is_whole``: no operand is missing, and no address.
+    """
+
+    roles: tuple[OperandRole, ...]
+    defined: tuple[int, ...]
+    used: tuple[int, ...]
+    accesses: tuple[tuple[int, Access], ...]
+    is_whole: bool
+
+
+@cache
+def _shape_of(name: str, brackets: str) -> Shape:
+    opcode = read_opcode(name)
+    row, known = opcode.row, opcode.known
+    roles = tuple(_roles(() if known is None else known.roles, brackets))
+    unread = (OperandRole.DEFINE, OperandRole.LABEL)
+    needed = 0
+    if row is not None and row.kind not in _ELSEWHERE:
+        needed = sum(each in _IN_BRACKETS for each in row.roles)
+    least = 0 if row is None else LEAST_OPERANDS.get(row.name, 0)
+    return Shape(
+        roles,
+        tuple(at for at, role in enumerate(roles) if role is OperandRole.DEFINE),
+        tuple(at for at, role in enumerate(roles) if role not in unread),
+        () if known is None else tuple(_accesses(opcode, known, roles, brackets)),
+        len(brackets) >= least and brackets.count("[") >= needed,
+    )
+
+
+def _roles(roles: Sequence[OperandRole], brackets: str) -> Iterator[OperandRole]:
+    at = 0
+    for bracket in brackets:
+        role = roles[at] if at < len(roles) else OperandRole.USE
+        if role in _ADDRESSES and bracket != "[":
+            # Words that some forms have and others leave out: a state, a mask, a size.
+            yield OperandRole.USE
+            continue
+        if role is OperandRole.DEFINE and bracket == "[" and at + 1 < len(roles):
+            # An arrival on a remote mbarrier gives nothing back.
+            at += 1
+            role = roles[at]
+        yield role
+        at += 1
+
+
+def _accesses(
+    opcode: Opcode, row: OperationRow, roles: Sequence[OperandRole], brackets: str
+) -> Iterator[tuple[int, Access]]:
+    first = next(iter(opcode.spaces), None)
+    second = opcode.spaces[1] if len(opcode.spaces) > 1 else first
+    size, is_first = _size(opcode, row), True
+    for at, role in enumerate(roles):
+        if role in (OperandRole.READ, OperandRole.WRITE, OperandRole.UPDATE):
+            reads, writes = role is not OperandRole.WRITE, role is not OperandRole.READ
+            space = first if is_first else second
+            yield at, Access("", reads, writes, row.proxy, space, size)
+            is_first = False
+        elif role is OperandRole.TENSORMAP and row.kind is Kind.TENSOR:
+            # A tensor store writes what the map is of: somewhere in global memory.
+            writes = "r" in row.roles
+            yield -1, Access("", not writes, writes, row.proxy, AddressSpace.GLOBAL, None)
+            is_first = False
+        elif role is OperandRole.DESCRIPTOR and brackets[at] == ".":
+            yield at, Access("", True, False, row.proxy, AddressSpace.LOCAL, None)
+
+
+def _size(opcode: Opcode, row: OperationRow) -> int | None:
+    """The number of bytes of each access."""
+    if row.kind is Kind.TENSOR:
+        return None
+    if row.name in ("ldmatrix", "stmatrix"):
+        return _MATRIX_BYTES
+    if row.name == "cp async" or (row.kind is Kind.COPY and "bulk" in row.words):
+        return _COPIED
+    return opcode.width * opcode.vector // 8 or None
 
 
 _ADDRESSES = frozenset(map(OperandRole, "rwxst"))
-
-
-def _is_optional(operand: str) -> bool:
-    return not operand.startswith("[")
 
 
 def _inner(operand: str) -> str:
@@ -772,18 +825,27 @@ def _inner(operand: str) -> str:
 
 def names_in(text: str) -> Iterator[str]:
     """The names of registers, variables and places of an inline text; no special registers."""
-    return iter(_names_of(text))
+    return iter(_read_operand(text).names)
+
+
+@record()
+class _Operand:
+    """The ``names`` and special registers of an operand; ``bracket``: ``[`` or ``{`` if it begins
+    with one, else ``.``. ``is_whole``: every bracket has its counterpart, and something in it."""
+
+    names: tuple[str, ...]
+    specials: tuple[str, ...]
+    bracket: str
+    is_whole: bool
 
 
 @lru_cache(_REMEMBERED)
-def _names_of(text: str) -> tuple[str, ...]:
-    found = _NAME.findall(text)
-    return tuple(intern(name) for name in found if _SPECIAL.fullmatch(name) is None)
-
-
-@lru_cache(_REMEMBERED)
-def _specials_of(text: str) -> tuple[str, ...]:
-    return tuple(intern(each) for each in _NAME.findall(text) if _SPECIAL.fullmatch(each))
+def _read_operand(text: str) -> _Operand:
+    found = [*map(intern, _NAME.findall(text))]
+    names = tuple([each for each in found if _SPECIAL.fullmatch(each) is None])
+    specials = tuple([each for each in found if each[0] == "%" and each not in names])
+    bracket = text[0] if text.startswith(("[", "{")) else "."
+    return _Operand(names, specials, bracket, _is_closed(text))
 
 
 @lru_cache(_REMEMBERED)
@@ -815,32 +877,25 @@ def read_statement(text: str) -> Statement | None:
     if (found := _INSTRUCTION.fullmatch(text)) is None:
         return None
     statement = Statement(read_opcode(found[1]), split_operands(found[2]), guard)
-    return statement if _is_whole(statement) else None
-
-
-def _is_whole(statement: Statement) -> bool:
-    """True of a statement with the operands that its operation needs, and addresses in brackets."""
-    row, operands = statement.opcode.row, statement.operands
-    if not all(map(_is_closed, operands)):
-        return False
-    if row is None:
-        return True
-    if len(operands) < LEAST_OPERANDS.get(row.name, 0):
-        return False
-    needed = 0 if row.kind in _ELSEWHERE else sum(each in _IN_BRACKETS for each in row.roles)
-    return sum(each.startswith("[") for each in operands) >= needed
+    if not statement.shape.is_whole:
+        return None
+    return statement if all(_read_operand(o).is_whole for o in statement.operands) else None
 
 
 _IN_BRACKETS = frozenset(map(OperandRole, "rwxm"))
 _ELSEWHERE = SILENT | {Kind.TENSOR}
 """Kinds of operations whose addresses have other forms too: descriptors, parameters."""
+_NESTED = re.compile(r"[(){}]|\[[^],]*,")
+"""Brackets that may have a comma in them."""
 _PAIRS = {")": "(", "]": "[", "}": "{"}
+_PLAIN = re.compile(r"[^][(){}]+|\[ *[^][(){} ][^][(){}]*\]")
+"""Most operands: without brackets, or an address in one pair of them."""
 
 
 def _is_closed(operand: str) -> bool:
     """True of an operand with something in it, in which every bracket has its counterpart."""
-    if not any(each in operand for each in _OPENING + _CLOSING):
-        return bool(operand)
+    if _PLAIN.fullmatch(operand):
+        return True
     opened: list[str] = []
     for character in operand:
         if character in _OPENING:
@@ -855,17 +910,18 @@ def split_operands(text: str) -> tuple[str, ...]:
     text = " ".join(text.split())
     if not text:
         return ()
-    if not any(each in text for each in _OPENING):
-        return tuple(intern(each.strip()) for each in text.split(","))
+    if _NESTED.search(text) is None:
+        return tuple([intern(each.strip()) for each in text.split(",")])
     found: list[str] = []
-    depth = start = 0
-    for at, character in enumerate(text):
-        if character in _OPENING:
-            depth += 1
-        elif character in _CLOSING:
-            depth -= 1
-        elif character == "," and not depth:
-            found.append(intern(text[start:at].strip()))
-            start = at + 1
-    found.append(intern(text[start:].strip()))
+    depth, whole = 0, ""
+    for part in text.split(","):
+        depth += sum(map(part.count, _OPENING)) - sum(map(part.count, _CLOSING))
+        whole += part
+        if depth:
+            whole += ","
+            continue
+        found.append(intern(whole.strip()))
+        whole = ""
+    if depth:
+        found.append(intern(whole.removesuffix(",").strip()))
     return tuple(found)

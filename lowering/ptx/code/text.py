@@ -568,7 +568,8 @@ class _Reader:
         column = start - self.text.rfind("\n", 0, start)
         instruction = PtxInstruction(body.count, statement, line, self.source, column)
         body.items.append(instruction)
-        body.seen[body.count] = body.names
+        if statement.kind is Kind.BRANCH:
+            body.seen[body.count] = body.names
         body.count += 1
         self.at = end + 1
 
