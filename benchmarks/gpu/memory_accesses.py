@@ -16,17 +16,21 @@ import csv
 import random
 import re
 import sys
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from memory_kernels import GIB, placed
+
+from fencewright import gpu
 
 INACTIVE = "-"
 IDLE = 0xFFFFFFFF
 """The offset of a lane that takes no part."""
 WINDOW = 1 << 31
 """What is added to the offset of a lane whose generic address is one of shared memory."""
-GIB = 1 << 30
 REACH = 1 << 26
 """Offsets stay below this, as far as the tag banks are known."""
 SHARED = 48 << 10
@@ -251,9 +255,8 @@ def kernel(instruction: str) -> str:
 .version 8.3
 .target sm_90
 .address_size 64
-.const .align 4 .b32 offsets[32];
 .extern .shared .align 1024 .b8 shared[];
-.visible .entry access(.param .u64 base) {{
+.visible .entry access(.param .u64 base, .param .align 4 .b8 offsets[128]) {{
 .reg .pred %p, %idle, %in;
 .reg .b32 %lane, %offset;
 .reg .b64 %at, %table, %step, %far, %start, %window, %there;
@@ -262,7 +265,7 @@ mov.u32 %lane, %laneid;
 mul.wide.u32 %step, %lane, 4;
 mov.u64 %table, offsets;
 add.u64 %table, %table, %step;
-ld.const.b32 %offset, [%table];
+ld.param.b32 %offset, [%table];
 setp.eq.u32 %idle, %offset, {IDLE};
 @%idle bra DONE;
 {"mov.u64 %start, shared;" if space == "shared" else "ld.param.u64 %start, [base];"}
@@ -282,46 +285,17 @@ DONE: ret;
 
 def launch(accesses: Sequence[str]) -> None:
     """One launch of one warp for each line, in order."""
-    import ctypes
-
-    cuda = ctypes.CDLL("libcuda.so.1")
-
-    def call(name: str, *arguments: object) -> None:
-        status = getattr(cuda, name)(*arguments)
-        if status:
-            raise SystemExit(f"{name}: CUDA error {status}")
-
-    context, device = ctypes.c_void_p(), ctypes.c_int()
-    call("cuInit", 0)
-    call("cuDeviceGet", ctypes.byref(device), 0)
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-    call("cuCtxSetCurrent", context)
-    memory = ctypes.c_uint64()
-    call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(2 * GIB + REACH))
-    call("cuMemsetD8_v2", memory, ctypes.c_ubyte(0), ctypes.c_size_t(2 * GIB + REACH))
-    base = ctypes.c_uint64(-(-memory.value // GIB) * GIB)
-    loaded: dict[str, tuple[ctypes.c_void_p, ctypes.c_uint64]] = {}
+    device = gpu.Device()
+    memory = placed(device, GIB + REACH)
+    memory.buffer.fill(0)
+    loaded: dict[str, gpu.Kernel] = {}
     for each in accesses:
         instruction, *words = each.split()
         if instruction not in loaded:
-            module, function = ctypes.c_void_p(), ctypes.c_void_p()
-            table, size = ctypes.c_uint64(), ctypes.c_size_t()
-            code = kernel(instruction).encode()
-            status = cuda.cuModuleLoadData(ctypes.byref(module), code)
-            if status:
-                raise SystemExit(f"{instruction}: CUDA error {status}\n{code.decode()}")
-            call("cuModuleGetFunction", ctypes.byref(function), module, b"access")
-            call(
-                "cuModuleGetGlobal_v2", ctypes.byref(table), ctypes.byref(size), module, b"offsets"
-            )
-            loaded[instruction] = function, table
-        function, table = loaded[instruction]
-        offsets = [*map(offset_of, words)]
-        call("cuMemcpyHtoD_v2", table, (ctypes.c_uint32 * 32)(*offsets), ctypes.c_size_t(128))
-        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(base))
-        shape = (1, 1, 1, 32, 1, 1, SHARED)
-        call("cuLaunchKernel", function, *shape, None, arguments, None)
-        call("cuCtxSynchronize")
+            loaded[instruction] = device.load(kernel(instruction)).kernel("access")
+        offsets = array("I", map(offset_of, words)).tobytes()
+        loaded[instruction].launch(1, 32, [memory, offsets], shared_bytes=SHARED)
+    device.synchronize()
 
 
 # What was counted

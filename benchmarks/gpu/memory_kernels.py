@@ -9,19 +9,20 @@ Four steps, since the profiler starts the third:
 python memory_kernels.py launch FOLDER > COUNTED``
 ``python memory_kernels.py compare COUNTED``
 
-``launch`` needs neither Fencewright nor numpy. It ends with status 1 if a kernel computes something
+``launch`` needs ``fencewright.gpu`` alone. It ends with status 1 if a kernel computes something
 wrong.
 """
 
 import argparse
-import array
-import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from operator import mul
 from pathlib import Path
+
+from fencewright import gpu
 
 ROOT = Path(__file__).parents[2]
 CHIP = "sm_90"
@@ -256,132 +257,45 @@ def counted(file: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-class Gpu:
-    """The first GPU, by the driver's own interface. Raises ``SystemExit`` where a call fails."""
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Memory at an address that is a multiple of 1 GiB, as the model has them."""
 
-    def __init__(self) -> None:
-        self._cuda = ctypes.CDLL("libcuda.so.1")
-        self._other: ctypes.c_uint64 | None = None
-        context, device = ctypes.c_void_p(), ctypes.c_int()
-        self.call("cuInit", 0)
-        self.call("cuDeviceGet", ctypes.byref(device), 0)
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-        self.call("cuCtxSetCurrent", context)
+    buffer: gpu.Buffer
 
-    def call(self, name: str, *arguments: object) -> None:
-        """Call a function of the driver."""
-        status = getattr(self._cuda, name)(*arguments)
-        if status:
-            raise SystemExit(f"{name}: CUDA error {status}")
+    @property
+    def offset(self) -> int:
+        """Where it begins in its buffer."""
+        return -self.buffer.address % GIB
 
-    def allocate(self, size: int) -> ctypes.c_uint64:
-        """The address of ``size`` new bytes."""
-        memory = ctypes.c_uint64()
-        self.call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(size))
-        return memory
+    @property
+    def address(self) -> int:
+        """Where it begins."""
+        return self.buffer.address + self.offset
 
-    def free(self, memory: ctypes.c_uint64) -> None:
-        """Give memory back."""
-        self.call("cuMemFree_v2", memory)
 
-    def fill(self, memory: ctypes.c_uint64, size: int) -> None:
-        """Make bytes 0."""
-        self.call("cuMemsetD8_v2", memory, ctypes.c_ubyte(0), ctypes.c_size_t(size))
-        self.call("cuCtxSynchronize")
-
-    def flush(self, size: int) -> None:
-        """Write ``size`` other bytes, so that L2 has nothing of before."""
-        if self._other is None:
-            self._other = self.allocate(size)
-        self.fill(self._other, size)
-
-    def copy_in(self, memory: ctypes.c_uint64, words: "array.array[int]") -> None:
-        """Write an array to memory."""
-        address, length = words.buffer_info()
-        size = ctypes.c_size_t(length * words.itemsize)
-        self.call("cuMemcpyHtoD_v2", memory, ctypes.c_void_p(address), size)
-
-    def copy_out(self, memory: ctypes.c_uint64, size: int) -> ctypes.Array[ctypes.c_char]:
-        """The bytes at an address."""
-        held = ctypes.create_string_buffer(size)
-        self.call("cuMemcpyDtoH_v2", held, memory, ctypes.c_size_t(size))
-        return held
-
-    def upload(self, words: Words) -> ctypes.c_uint64:
-        """The address, a multiple of 1 GiB as the model has them, of new memory with these
-        words."""
-        place = self.allocate(4 * len(words) + GIB)
-        memory = ctypes.c_uint64(-(-place.value // GIB) * GIB)
-        self.copy_in(memory, array.array("I", words))
-        return memory
-
-    def download(self, memory: ctypes.c_uint64, count: int) -> Words:
-        """The words at an address."""
-        return list(array.array("I", bytes(self.copy_out(memory, 4 * count))))
-
-    def function(self, code: bytes, name: str) -> ctypes.c_void_p:
-        """A kernel of a module in PTX."""
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.call("cuModuleLoadData", ctypes.byref(module), code)
-        self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
-        return function
-
-    def start(
-        self,
-        function: ctypes.c_void_p,
-        shape: Sequence[int],
-        values: Sequence[ctypes.c_uint64 | ctypes.c_uint32],
-    ) -> None:
-        """Start a kernel; ``shape``: work-groups, then threads."""
-        arguments = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        self.call("cuLaunchKernel", function, *shape, 0, None, arguments, None)
-
-    def launch(
-        self,
-        function: ctypes.c_void_p,
-        shape: Sequence[int],
-        values: Sequence[ctypes.c_uint64 | ctypes.c_uint32],
-    ) -> None:
-        """Run a kernel to its end."""
-        self.start(function, shape, values)
-        self.call("cuCtxSynchronize")
-
-    def timed(
-        self,
-        function: ctypes.c_void_p,
-        shape: Sequence[int],
-        values: Sequence[ctypes.c_uint64 | ctypes.c_uint32],
-    ) -> float:
-        """Run a kernel to its end; the seconds that it took, by the GPU's own events."""
-        events = (ctypes.c_void_p(), ctypes.c_void_p())
-        for event in events:
-            self.call("cuEventCreate", ctypes.byref(event), 0)
-        self.call("cuEventRecord", events[0], None)
-        self.start(function, shape, values)
-        self.call("cuEventRecord", events[1], None)
-        self.call("cuEventSynchronize", events[1])
-        milliseconds = ctypes.c_float()
-        self.call("cuEventElapsedTime", ctypes.byref(milliseconds), *events)
-        return milliseconds.value / 1e3
+def placed(device: gpu.Device, size: int) -> Placed:
+    """So many bytes of new memory."""
+    return Placed(device.allocate(size + GIB))
 
 
 def launch_all(folder: Path) -> int:
     """Launch each kernel once; status 1 if one computes something wrong."""
-    gpu = Gpu()
+    device = gpu.Device()
     wrong = 0
     for launch in LAUNCHES:
-        function = gpu.function(assembly_of(launch, folder).read_bytes() + b"\0", launch.kernel)
+        kernel = device.load(assembly_of(launch, folder).read_text()).kernel(launch.kernel)
         given = [each.fill(each.count) for each in launch.arguments if isinstance(each, Buffer)]
-        buffers = iter(given)
-        values = [
-            gpu.upload(next(buffers)) if isinstance(each, Buffer) else ctypes.c_uint32(each)
-            for each in launch.arguments
-        ]
-        gpu.launch(function, (*launch.grid, *launch.block), values)
-        wanted = launch.result(given)
+        memories = [placed(device, 4 * len(words)) for words in given]
+        for memory, words in zip(memories, given, strict=True):
+            memory.buffer.write(array("I", words), memory.offset)
+        left = iter(memories)
+        values = [next(left) if isinstance(each, Buffer) else each for each in launch.arguments]
+        kernel.launch(launch.grid, launch.block, values)
+        wanted = array("I", launch.result(given)).tobytes()
         place = values[launch.output]
-        assert isinstance(place, ctypes.c_uint64)
-        if gpu.download(place, len(wanted)) != wanted:
+        assert isinstance(place, Placed)
+        if place.buffer.read(len(wanted), place.offset) != wanted:
             print(f"{launch.name}: wrong", file=sys.stderr)
             wrong += 1
     return 1 if wrong else 0

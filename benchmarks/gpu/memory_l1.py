@@ -11,20 +11,22 @@ Four steps, since the profiler starts the second:
 Each launch loads some sectors with ``ld.global.ca``, does something else to them or to half of
 them, and loads them again; or does without the first load. Others store and load local memory. An
 access waits for the load before it, whose value its address is computed with. ``launch`` and
-``text`` need nothing but Python. ``compare`` prints which sectors hit, and ends with status 1 if a
-launch counts otherwise than the rows of ``lowering/ptx/performance/accesses.py`` say. Where ptxas
-gives a load of local memory the value that was just stored, it says so: what is left is compared.
+``text`` need ``fencewright.gpu`` alone. ``compare`` prints which sectors hit, and ends with status
+1 if a launch counts otherwise than the rows of ``lowering/ptx/performance/accesses.py`` say. Where
+ptxas gives a load of local memory the value that was just stored, it says so: what is left is
+compared.
 """
 
 import argparse
-import ctypes
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_accesses import counted as counted_by_ncu
-from memory_kernels import GIB, Gpu, counted
+from memory_kernels import counted, placed
+
+from fencewright import gpu
 
 LANES = range(32)
 FIRST = LAST = "ld.global.ca.b32"
@@ -204,7 +206,7 @@ def kernel(launch: Launch) -> str:
 .version 8.6
 .target sm_90
 .address_size 64
-.visible .entry access({bases}, .param .u64 kept) {{
+.visible .entry access({bases}, .param .u64 kept, .param .u32 zero) {{
 .reg .pred %few, %p;
 .reg .b32 %lane, %last, %own, %zero, %v<4>;
 .reg .b64 %offset, %at, %wide, %keep;
@@ -213,7 +215,7 @@ mov.u32 %lane, %laneid;
 setp.lt.u32 %few, %lane, {launch.lanes};
 and.b32 %own, %lane, {launch.offsets.among - 1};
 mul.wide.u32 %offset, %own, {launch.offsets.stride};
-ld.param.u32 %zero, [kept];
+ld.param.u32 %zero, [zero];
 mov.b32 %last, %zero;
 {chr(10).join(lines)}
 and.b32 %last, %last, %zero;
@@ -251,15 +253,14 @@ def body(access: str, guard: str) -> list[str]:
 
 
 def launch_all() -> int:
-    """Launch each once. The parameter ``kept`` has 0 in its lower half."""
-    gpu = Gpu()
-    memory = ctypes.c_uint64(-(-gpu.allocate(2 * GIB).value // GIB) * GIB)
-    gpu.fill(memory, 1 << 16)
-    kept = ctypes.c_uint64(1 << 32)
+    """Launch each once."""
+    device = gpu.Device()
+    memory = placed(device, 1 << 16)
+    memory.buffer.fill(0)
     for launch in launches():
-        code = kernel(launch).encode() + b"\0"
-        function = gpu.function(code, "access")
-        gpu.launch(function, (1, 1, 1, 32, 1, 1), [memory, memory, memory, kept])
+        arguments = [memory, memory, memory, memory, 0]
+        device.load(kernel(launch)).kernel("access").launch(1, 32, arguments)
+    device.synchronize()
     return 0
 
 
@@ -282,63 +283,22 @@ def text_of(csv: str) -> str:
 def predicted(launch: Launch) -> dict[str, int]:
     """What the model makes of what ptxas leaves of a launch."""
     import numpy as np
-    from xdsl.dialects.builtin import ModuleOp
 
+    from fencewright.lowering.ptx.code.text import read_ptx
     from fencewright.simulator.execution.executor import execute
     from fencewright.simulator.execution.launch import Launch as LaneLaunch
-    from fencewright.simulator.execution.launch import allocate
+    from fencewright.simulator.execution.launch import SameBuffer, allocate
     from fencewright.simulator.performance.machine import machine_of
     from fencewright.simulator.performance.traffic import TrafficObserver
-    from fencewright.tools.inputs.litmus.files import parse_module
-    from fencewright.tools.inputs.ptx_kernels import programs_of
+    from fencewright.tools.inputs.ptx_kernels import kernels_of_file
 
-    module: ModuleOp = parse_module("launch.mlir", in_dialect(launch))
-    (program,) = programs_of(module)
-    made = LaneLaunch((1, 1, 1), (32, 1, 1), (np.zeros(1 << 13, dtype=np.uint8),))
+    (left,) = kernels_of_file(read_ptx(kernel(replace(launch, accesses=launch.executed)), ""))
+    program = left.read()
+    arguments = (np.zeros(1 << 13, dtype=np.uint8), *[SameBuffer(0)] * 3, 0)
+    made = LaneLaunch((1, 1, 1), (32, 1, 1), arguments)
     observer = TrafficObserver(program, machine_of("sm_90"), 1, 1, 1)
     execute(program, made, allocate(program, made), observer)
     return {name: each.value for name, each in observer.traffic().counters.items()}
-
-
-def in_dialect(launch: Launch) -> str:
-    """What is executed of a launch as a kernel of the ``ptx`` dialect."""
-    lines = ["".join(f".reg .b32 {{v{n}}}") for n in range(4)]
-    for number, access in enumerate(launch.executed):
-        if access.startswith("fence"):
-            lines.append(access)
-            continue
-        for line in body(access, "@%few " if launch.is_of_few(number) else ""):
-            if line.startswith(("or.b32", "mov.b32")):
-                continue
-            text = line.removesuffix(";").replace("{", "{{").replace("}", "}}")
-            for name in ("few", "zero", "at", *(f"v{n}" for n in range(4))):
-                text = text.replace(f"%{name}", f"{{{name}}}")
-            lines.append(text.replace("{{", "{").replace("}}", "}"))
-    quoted = ", ".join(f'"{each}"' for each in lines)
-    start = (
-        f"ptx.local size {ROOM} align 16 : !ptx.reg<b64>"
-        if launch.is_local
-        else "ptx.param 0 : !ptx.reg<b64>"
-    )
-    pattern, reg = launch.offsets, "!ptx.reg"
-    return f"""
-ptx.kernel @access attributes {{target = "sm_90", version = "8.6", parameters = array<i64: 64>}} {{
-  %start = {start}
-  %lane = ptx.special "tid.x" : {reg}<b32>
-  %zero = ptx.const 0 : {reg}<b32>
-  %mask = ptx.const {pattern.among - 1} : {reg}<b32>
-  %stride = ptx.const {pattern.stride} : {reg}<b32>
-  %few_lanes = ptx.const {launch.lanes} : {reg}<b32>
-  %few = ptx.alu "setp.lt.u32"(%lane, %few_lanes) : ({reg}<b32>, {reg}<b32>) -> {reg}<pred>
-  %own = ptx.alu "and.b32"(%lane, %mask) : ({reg}<b32>, {reg}<b32>) -> {reg}<b32>
-  %bytes = ptx.alu "mul.lo.s32"(%own, %stride) : ({reg}<b32>, {reg}<b32>) -> {reg}<b32>
-  %offset = ptx.alu "cvt.u64.u32"(%bytes) : ({reg}<b32>) -> {reg}<b64>
-  %at = ptx.alu "add.s64"(%start, %offset) : ({reg}<b64>, {reg}<b64>) -> {reg}<b64>
-  ptx.sequence ["at", "zero", "few"](%at, %zero, %few) [{quoted}]
-    : ({reg}<b64>, {reg}<b32>, {reg}<pred>) -> ()
-  ptx.ret
-}}
-"""
 
 
 def compare(text: Path) -> int:

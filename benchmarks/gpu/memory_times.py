@@ -3,17 +3,16 @@ stores.
 
 ``python memory_times.py latencies|rates|strides|fences`` prints a line for each measurement, with
 the names of its columns
-first. It needs neither Fencewright nor numpy.
+first. It needs ``fencewright.gpu`` alone.
 """
 
 import argparse
-import array
-import ctypes
 import random
 import sys
+from array import array
 from collections.abc import Iterator, Sequence
 
-from memory_kernels import Gpu
+from fencewright.gpu import Addressed, Device, Kernel
 
 HEAD = ".version 8.3\n.target sm_90\n.address_size 64\n"
 MIB = 1 << 20
@@ -92,35 +91,33 @@ setp.eq.u32 %more, %at, 1;
 """
 
 
-def latencies(gpu: Gpu) -> Iterator[str]:
+def latencies(device: Device) -> Iterator[str]:
     """Cycles a load of each level."""
     yield "# level policy bytes step: cycles of a dependent 8-byte load, on one thread"
     for level, policy, size, step, is_warm in CHASES:
-        function = gpu.function(
-            CHASE.format(head=HEAD, policy=policy, end=TIMED).encode() + b"\0", "chase"
-        )
-        ring = gpu.allocate(size)
+        text = CHASE.format(head=HEAD, policy=policy, end=TIMED)
+        kernel, ring = device.load(text).kernel("chase"), device.allocate(size)
         order = list(range(0, size, step))
         random.Random(13).shuffle(order)
-        held = array.array("Q", bytes(size))
+        held = array("Q", bytes(size))
         for here, there in zip(order, order[1:] + order[:1], strict=True):
-            held[here // 8] = ring.value + there
-        gpu.copy_in(ring, held)
-        yield f"{level} {policy} {size} {step} {_chased(gpu, function, ring, is_warm):.1f}"
-        gpu.free(ring)
-    function, none = gpu.function(SHARED_CHASE.encode() + b"\0", "chase"), gpu.allocate(8)
-    yield f"shared - {SHARED_RING} 128 {_chased(gpu, function, none, is_warm=True):.1f}"
+            held[here // 8] = ring.address + there
+        ring.write(held)
+        yield f"{level} {policy} {size} {step} {_chased(device, kernel, ring, is_warm):.1f}"
+        ring.free()
+    kernel, none = device.load(SHARED_CHASE).kernel("chase"), device.allocate(8)
+    yield f"shared - {SHARED_RING} 128 {_chased(device, kernel, none, is_warm=True):.1f}"
 
 
-def _chased(gpu: Gpu, function: ctypes.c_void_p, ring: ctypes.c_uint64, is_warm: bool) -> float:
+def _chased(device: Device, kernel: Kernel, ring: Addressed, is_warm: bool) -> float:
     """Cycles of a step: the difference of a long run and a short one, after one that warms up."""
-    result = gpu.allocate(8)
+    result, other = device.allocate(8), device.allocate(FLUSHED)
     cycles: list[int] = []
     for steps in (STEPS[-1], *STEPS):
         if not is_warm:
-            gpu.flush(FLUSHED)
-        gpu.launch(function, (1, 1, 1, 1, 1, 1), (ring, ctypes.c_uint32(steps), result))
-        cycles.append(int.from_bytes(bytes(gpu.copy_out(result, 8)), "little"))
+            other.fill(0)
+        kernel.launch(1, 1, [ring, steps, result])
+        cycles.append(int.from_bytes(result.read(), "little"))
     return (cycles[2] - cycles[1]) / (STEPS[1] - STEPS[0])
 
 
@@ -182,16 +179,22 @@ RATES = (
 FMA."""
 
 
-def rates(gpu: Gpu) -> Iterator[str]:
+def rates(device: Device) -> Iterator[str]:
     """What all SMs together read of what is on them."""
     yield "# level: GB/s of 1024 threads on each of 132 SMs, all in a row: best of 7"
-    data = gpu.allocate(16 << 10)
-    gpu.fill(data, 16 << 10)
+    data = device.allocate(16 << 10)
+    data.fill(0)
     for level, bytes_, body in RATES:
-        function = gpu.function(rate_kernel(body).encode() + b"\0", "rate")
-        shape = (SMS, 1, 1, 1024, 1, 1)
-        seconds = min(gpu.timed(function, shape, (data,)) for _ in range(7))
+        kernel = device.load(rate_kernel(body)).kernel("rate")
+        seconds = min(_timed(device, kernel, SMS, 1024, [data]) for _ in range(7))
         yield f"{level} {bytes_ * RATE_STEPS * 1024 * SMS / seconds / 1e9:.0f}"
+
+
+def _timed(
+    device: Device, kernel: Kernel, grid: int, block: int, arguments: Sequence[Addressed | int]
+) -> float:
+    """The seconds of one launch."""
+    return device.time(lambda: kernel.launch(grid, block, arguments), repeats=1, warm_up=0)
 
 
 # Strided reads
@@ -235,27 +238,27 @@ TENSOR = 256 * MIB
 STRIDES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
-def strides(gpu: Gpu) -> Iterator[str]:
+def strides(device: Device) -> Iterator[str]:
     """Useful bandwidth of reading every n-th word of 256 MiB; and of 16 MiB that L2 has."""
     yield (
         "# stride in words, useful GB/s of one pass over 256 MiB, of 64 over 16 MiB in L2: best of "
         "7"
     )
-    function = gpu.function(STRIDED.encode() + b"\0", "strided")
-    data = gpu.allocate(TENSOR)
-    gpu.fill(data, TENSOR)
+    kernel = device.load(STRIDED).kernel("strided")
+    data, other = device.allocate(TENSOR), device.allocate(FLUSHED)
+    data.fill(0)
     for stride in STRIDES:
         best: list[float] = []
         for size, passes in ((TENSOR, 1), (16 * MIB, 64)):
             loads = size // 4 // stride
             blocks = min(132 * 16, max(1, loads // 128))
-            words = (stride, loads, passes)
-            values = (data, *map(ctypes.c_uint32, words))
+            arguments = [data, stride, loads, passes]
             seconds: list[float] = []
             for _ in range(7):
                 if passes == 1:
-                    gpu.flush(FLUSHED)
-                seconds.append(gpu.timed(function, (blocks, 1, 1, 128, 1, 1), values))
+                    other.fill(0)
+                    device.synchronize()
+                seconds.append(_timed(device, kernel, blocks, 128, arguments))
             best.append(loads * passes * 4 / min(seconds) / 1e9)
         yield f"{stride} {best[0]:.1f} {best[1]:.1f}"
 
@@ -312,23 +315,20 @@ ret;
 """
 
 
-def fences(gpu: Gpu) -> Iterator[str]:
+def fences(device: Device) -> Iterator[str]:
     """Cycles of a fence by scope, stores outstanding, warps and SMs."""
     yield "# scope, bytes between lanes, stores a lane, warps a work-group, work-groups:"
     yield f"# least, median and most of the warps' best cycles of {ROUNDS}"
     most = max(warps * blocks for warps, blocks in SHAPES)
-    data = gpu.allocate(most * max(COUNTS) * 4096 + MIB)
-    result = gpu.allocate(most * 8)
+    data = device.allocate(most * max(COUNTS) * 4096 + MIB)
+    result = device.allocate(most * 8)
     for scope in SCOPES:
         for lane_stride in LANE_STRIDES:
             for stores in COUNTS:
-                code = fenced(scope, lane_stride, stores).encode() + b"\0"
-                function = gpu.function(code, "fenced")
+                kernel = device.load(fenced(scope, lane_stride, stores)).kernel("fenced")
                 for warps, blocks in SHAPES:
-                    shape = (blocks, 1, 1, warps * 32, 1, 1)
-                    gpu.launch(function, shape, (data, result))
-                    found = array.array("Q", bytes(gpu.copy_out(result, warps * blocks * 8)))
-                    cycles = sorted(found)
+                    kernel.launch(blocks, warps * 32, [data, result])
+                    cycles = sorted(array("Q", result.read(warps * blocks * 8)))
                     middle = cycles[len(cycles) // 2]
                     yield (
                         f"{scope} {lane_stride} {stores} {warps} {blocks} "
@@ -345,7 +345,7 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("measurement", choices=MEASUREMENTS)
     arguments = parser.parse_args(words)
-    for line in MEASUREMENTS[arguments.measurement](Gpu()):
+    for line in MEASUREMENTS[arguments.measurement](Device()):
         print(line, flush=True)
     return 0
 
