@@ -44,7 +44,7 @@ def test_what_is_executed_is_by_the_definition_too_and_ends(row: Instruction) ->
     assert found[Route.DEFINITION] == (async_paths.WORKS if executed else "")
     # What columns cannot say, no path to the model executes.
     if not executed:
-        reached = (found[each] for each in (Route.SCOPED, Route.DIALECT, Route.FILE))
+        reached = (found[each] for each in (Route.SCOPED, Route.FILE))
         assert not any(each.startswith(async_paths.WORKS) for each in reached)
     refused = {*found.values()} - {"", async_paths.WORKS, "stays text"}
     assert all(len(each.split()) > 3 or each.startswith(async_paths.WORKS) for each in refused)
@@ -53,7 +53,7 @@ def test_what_is_executed_is_by_the_definition_too_and_ends(row: Instruction) ->
 def test_two_instructions_of_one_sequence_are_both_executed() -> None:
     row = only("mbarrier.expect_tx, complete_tx")
     assert ";" in row.ptx
-    assert answered(row)[Route.DIALECT] == async_paths.WORKS
+    assert answered(row)[Route.FILE] == async_paths.WORKS
 
 
 @pytest.mark.parametrize("name", NAMED)

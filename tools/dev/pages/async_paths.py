@@ -36,8 +36,7 @@ class Route(FastStrEnum):
     """A way to the PTX model, or to a GPU."""
 
     SCOPED = "`scoped`"
-    DIALECT = "`ptx`"
-    FILE = ".ptx file"
+    FILE = "PTX"
     INLINE = "inline PTX"
     COLUMNS = "columns, model"
     DEFINITION = "definition"
@@ -275,56 +274,6 @@ def _reason(message: str) -> str:
 _PLACES = ("x", "all", "map", "s", "u", "peer", "b", "bp", "n")
 
 
-def _of_dialect(row: Instruction) -> str:
-    used = [name for name in (*_PLACES, "value", "token") if f"{{{name}}}" in row.ptx]
-    lines = [each.strip().replace("{predicate}", "{dst}") for each in row.ptx.split(";")]
-    result = "pred" if "{predicate}" in row.ptx else "b32" if "{dst}" in row.ptx else ""
-    types = ["b32" if name == "value" else "b64" for name in used]
-    gives = f"!ptx.reg<{result}>" if result else "()"
-    places, listed = (", ".join(f'"{each}"' for each in texts) for texts in (used, lines))
-    values, kinds = (
-        ", ".join(f"%{name}" for name in used),
-        ", ".join(f"!ptx.reg<{e}>" for e in types),
-    )
-    if row.ptx.startswith("ld."):
-        mnemonic = row.ptx.partition(" ")[0]
-        code = f'    %v = ptx.load "{mnemonic}" %x : !ptx.reg<b64> -> {gives}'
-    elif row.ptx.startswith("bar") and not result:
-        code = "\n".join(f'    ptx.barrier "{line}"' for line in lines)
-    else:
-        name = "%v = " * bool(result)
-        code = f"    {name}ptx.sequence [{places}]({values}) [{listed}] : ({kinds}) -> {gives}"
-    return _run_module(_DIALECT.format(code=code), Lowering())
-
-
-_DIALECT = """litmus.test @t {{
-  litmus.location @lx = 1 : i32
-  litmus.location @ly = 2 : i32
-  litmus.multicast @lall = [@lx, @ly]
-  litmus.location @ls = 3 : i32 in local {{bytes = 16 : i64}}
-  litmus.location @lu = 4 : i32 in local
-  litmus.location @lm = 0 : i32 {{describes = [@lx, @ly]}}
-  litmus.mbarrier @lb count 1
-  litmus.mbarrier @ln
-  litmus.thread @P0 at <workgroup = 0, cluster = 0> {{
-    %n = litmus.address @ln : !ptx.reg<b64>
-    %x = litmus.address @lx : !ptx.reg<b64>
-    %all = litmus.address @lall : !ptx.reg<b64>
-    %map = litmus.address @lm : !ptx.reg<b64>
-    %s = litmus.address @ls : !ptx.reg<b64>
-    %u = litmus.address @lu : !ptx.reg<b64>
-    %peer = litmus.address @ls : !ptx.reg<b64>
-    %b = litmus.address @lb : !ptx.reg<b64>
-    %bp = litmus.address @lb : !ptx.reg<b64>
-    %value = ptx.const 7 : !ptx.reg<b32>
-    %token = ptx.const 0 : !ptx.reg<b64>
-{code}
-  }}
-  litmus.condition "exists (lx = 1)"
-}}
-"""
-
-
 def _filled(row: Instruction, places: Mapping[str, str]) -> list[str]:
     text = row.ptx.replace("{{", "\x01").replace("}}", "\x02")
     for name, place in places.items():
@@ -504,7 +453,6 @@ _OTHERWISE = "another instruction stands for it"
 TRIED: Mapping[Route, Callable[[Instruction], str]] = MappingProxyType(
     {
         Route.SCOPED: _of_scoped,
-        Route.DIALECT: _of_dialect,
         Route.FILE: _of_file,
         Route.INLINE: _of_inline,
         Route.COLUMNS: _of_columns,
@@ -563,8 +511,8 @@ _HEAD = f"""\
 # Asynchronous instructions by path
 
 Every asynchronous or otherwise new instruction, tried on each path to the PTX
-model: as an operation of [`scoped`](async.md), lowered and executed; as an instruction of the `ptx` dialect; in a .ptx file
-([litmus.md](litmus.md)); as inline PTX of LLVM IR; in [columns](columns.md), where the model's search and its
+model: as an operation of [`scoped`](async.md), lowered and executed; in a .ptx file ([litmus.md](litmus.md)), as which the
+`ptx` dialect is executed too; as inline PTX of LLVM IR; in [columns](columns.md), where the model's search and its
 definition must agree; in {_SEEDS} programs of the [fuzzer](fuzz-async.md); and as a kernel for an H200
 ([gpu-litmus.md](gpu-litmus.md)). *yes*: executed; *text*: the call stays unchanged and may
 do anything; *-*: not expressible; *other*: an equivalent
