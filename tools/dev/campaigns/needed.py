@@ -95,8 +95,13 @@ class Deletion:
 def deletions(module: ModuleOp) -> Iterator[Deletion]:
     """Each thing that synchronises."""
     for place, op in enumerate(module.walk()):
-        for kind, text, edit in _edits(op):
-            yield Deletion(kind, text, place, edit)
+        yield from deletions_of(op, place)
+
+
+def deletions_of(op: Operation, place: int) -> Iterator[Deletion]:
+    """Each thing by which one operation of a module synchronises."""
+    for kind, text, edit in _edits(op):
+        yield Deletion(kind, text, place, edit)
 
 
 def _edits(op: Operation) -> Iterator[tuple[Deleted, str, _Edit]]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
@@ -29,14 +29,16 @@ from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
 from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250
 from fencewright.lowering.cdna.code.text import Assembly, Function, read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
-from fencewright.lowering.ptx.code.text import PtxInstruction, read_ptx
+from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.vocabulary import FastStrEnum, Scope
-from fencewright.mlir_dialects import ptx
+from fencewright.mlir_dialects import cdna, ptx
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.cdna import UnwaitedArgumentError
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.options import OptLevel
+from fencewright.passes.print.cdna import print_kernel
+from fencewright.passes.print.ptx import listing
 from fencewright.simulator.core.exploration import LimitReached
 from fencewright.simulator.litmus_run import (
     CdnaTest,
@@ -51,7 +53,6 @@ from fencewright.simulator.programs.amd.thread import HazardError
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.tools.dev.campaigns import needed
 from fencewright.tools.dev.campaigns.deletions import Deleted, Deletion, deletions
-from fencewright.tools.dev.campaigns.own_code import assembly_of, ptx_of
 from fencewright.tools.diagnostics import positive
 from fencewright.tools.fuzz import llvm_ir
 from fencewright.tools.fuzz import llvm_ir_writer as writer
@@ -188,6 +189,8 @@ def _matching(function: Function, finding: Finding) -> Deletion:
 
 # Code that our passes lower
 
+_Removal: TypeAlias = tuple[Finding, needed.Deletion]
+
 
 def _lowered(level: OptLevel, setting: Setting, module: ModuleOp) -> Code:
     """The program as our passes lower it."""
@@ -207,64 +210,45 @@ def _lowered(level: OptLevel, setting: Setting, module: ModuleOp) -> Code:
     return Code([_candidate(each) for each, _ in found], execute)
 
 
-def _of_assembly(module: ModuleOp, setting: Setting) -> Iterator[tuple[Finding, needed.Deletion]]:
+def _of_assembly(module: ModuleOp, setting: Setting) -> Iterator[_Removal]:
     """The surplus of the printed text, and the operation that it is printed from."""
-    assembly = assembly_of(module, str(setting))
-    by_kind = _by_kind(needed.deletions(module))
-    printed = [each for function in assembly.functions.values() for each in deletions(function)]
-    pairs: dict[tuple[int, Deleted, str], needed.Deletion] = {}
-    for kind, those in by_kind.items():
-        texts = [each for each in printed if each.kind is kind]
-        assert len(texts) == len(those), (kind, len(texts), len(those))
-        pairs |= {
-            (text.line, kind, text.text if kind is Deleted.WAIT else ""): one
-            for text, one in zip(texts, those, strict=True)
-        }
-    for function in assembly.functions.values():
-        for each in _surplus(assembly, function, setting):
-            text = _matching(function, each)
-            what = text.text if text.kind is Deleted.WAIT else ""
-            yield each, pairs[text.line, text.kind, what]
+    for kernel in module.walk():
+        if isinstance(kernel, cdna.KernelOp):
+            printed = print_kernel(kernel)
+            assembly = read_assembly(printed.text, str(setting))
+            (function,) = assembly.functions.values()
+            yield from _in(module, _surplus(assembly, function, setting), printed.operations)
 
 
-def _by_kind(found: Iterable[needed.Deletion]) -> dict[Deleted, list[needed.Deletion]]:
-    kinds: dict[Deleted, list[needed.Deletion]] = {
-        each: [] for each in (Deleted.WAIT, Deleted.WRITE_BACK, Deleted.INVALIDATE)
-    }
-    for each in found:
-        if each.kind in kinds:
-            kinds[each.kind].append(each)
-    return kinds
-
-
-_PTX_EDITED = (ptx.FenceOp, ptx.LoadOp, ptx.StoreOp, ptx.AtomicOp)
-
-
-def _of_ptx(module: ModuleOp, setting: Setting) -> Iterator[tuple[Finding, needed.Deletion]]:
+def _of_ptx(module: ModuleOp, setting: Setting) -> Iterator[_Removal]:
     """The surplus of the printed PTX, and the operation that it is printed from."""
-    file = read_ptx(ptx_of(module), str(setting))
-    operations = [
-        place for place, each in enumerate(module.walk()) if isinstance(each, _PTX_EDITED)
-    ]
-    by_place = {
-        each.place: each
-        for each in needed.deletions(module)
-        if each.kind in (Deleted.FENCE, Deleted.ORDERING)
-    }
-    lines = [
-        each.line
-        for function in file.functions.values()
-        for each in function.instructions
-        if _is_edited(each)
-    ]
-    assert len(lines) == len(operations), (len(lines), len(operations))
-    places = dict(zip(lines, operations, strict=True))
+    operations = list(module.walk())
+    printed = listing(
+        [each for each in operations if isinstance(each, ptx.KernelOp)],
+        [each for each in operations if isinstance(each, ptx.VariableOp)],
+    )
+    file = read_ptx(printed.text, str(setting))
     for function in file.functions.values():
-        for each in find_problems(file, function):
-            if each.rule in _KINDS:
-                deletion = by_place[places[each.line]]
-                half = _HALVES.get(each.rule)
-                yield each, replace(deletion, edit=half) if half is not None else deletion
+        found = [each for each in find_problems(file, function) if each.rule in _KINDS]
+        for finding, deletion in _in(module, found, printed.operations):
+            half = _HALVES.get(finding.rule)
+            yield finding, deletion if half is None else replace(deletion, edit=half)
+
+
+def _in(
+    module: ModuleOp, findings: Iterable[Finding], operations: Mapping[int, Operation]
+) -> Iterator[_Removal]:
+    """The deletion of each finding's surplus; ``operations``: by the lines that they print."""
+    places = {op: place for place, op in enumerate(module.walk())}
+    for finding in findings:
+        wanted, op = _candidate(finding), operations[finding.line]
+        (found,) = (
+            each
+            for each in needed.deletions_of(op, places[op])
+            if each.kind is wanted.kind
+            and (each.kind is not Deleted.WAIT or each.text.partition("(")[0] in wanted.text)
+        )
+        yield finding, found
 
 
 def _without_half(op: Operation, half: str, other: str) -> None:
@@ -281,11 +265,6 @@ _HALVES: Mapping[Rule, Callable[[Operation], None]] = MappingProxyType(
     }
 )
 """By the finding's words, the edit of its access."""
-
-
-def _is_edited(each: PtxInstruction) -> bool:
-    """True if an instruction is printed from an operation that may be edited."""
-    return each.statement.operation in ("ld", "st", "atom", "red", "fence", "membar")
 
 
 # The behaviour of the rest
