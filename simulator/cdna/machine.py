@@ -32,8 +32,8 @@ rules 7 and 8 are in ``requests``. There a dirty line serves no load that goes p
 
 Final memory is what memory holds when every queue has drained and every dirty line has been
 written back; two dirty copies of a line in two L2s are written back in either order.
-Every location has a cache line of its own. The scalar cache is one per CU. How well each rule is
-known says ``evidence``.
+Every location has a cache line of its own. The scalar cache is one per CU. docs/cdna-machine.md has
+the evidence for each rule.
 """
 
 from collections.abc import Iterable

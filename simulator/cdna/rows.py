@@ -16,8 +16,8 @@ the L1 is the L0 of a CU, tgsplit is WGP mode, and the L2 is the agent's one.
 Sources: AMDGPUUsage = LLVM 22 AMDGPUUsage, "Memory Model" of the chip; GFX125x = the same of LLVM
 24, "Memory Model GFX125x"; GFX12 = the same, "Memory Model GFX12"; GFX10-11 = the same, "Memory
 Model GFX10-GFX11"; CDNA4 ISA = its load and store control tables (scope from sc1 sc0: 00 wave, 01
-group, 10 agent, 11 system); MI300X = the experiments of ``evidence``. A row's evidence is the
-strongest that it has.
+group, 10 agent, 11 system); MI300X = the experiments of docs/cdna-machine.md. A row's evidence
+is the strongest that it has.
 """
 
 from collections.abc import Hashable, Iterable

@@ -6,6 +6,7 @@ polled 200,000 times in vain is a hang of the progress mode.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from cdna_cases import (
@@ -24,8 +25,8 @@ from cdna_cases import (
     store,
 )
 
+from fencewright.lowering.evidence import Evidence
 from fencewright.simulator.cdna.engine import CdnaEngine, SetLine, Versions
-from fencewright.simulator.cdna.evidence import EXPERIMENTS, RULES, Evidence
 from fencewright.simulator.cdna.instructions import CacheInstruction, ScalarLoad, Wait
 from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine
 from fencewright.simulator.cdna.progress import stuck
@@ -36,6 +37,7 @@ from fencewright.simulator.core.condition import Condition
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Branch, Label, Location, MemoryKind, Placement
 
+PAGE = Path(__file__).parents[2] / "docs" / "cdna-machine.md"
 FAR = Placement(workgroup=2, xcd=1)
 MEMORY = (Location("x", kind=MemoryKind.LOCAL), Location("f"), Location("g"))
 RAISE_F: Code = (VM, store("f", 1, "sc1"))
@@ -231,12 +233,19 @@ def test_a_machine_whose_sc1_loads_write_back_is_caught():
     assert stuck(spins, line_rules=WritesBackForLoads) == ()
 
 
+def table(heading: str) -> list[list[str]]:
+    """The cells of the rows of the first table below a heading of the machine's page."""
+    _, _, text = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
+    lines = [line for line in text.partition("\n## ")[0].splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
 def test_every_experiment_is_a_test_and_speaks_of_rules():
-    assert {each.experiment for each in OBSERVATIONS} == {each.number for each in EXPERIMENTS}
-    numbers = {rule.number for rule in RULES}
-    assert {number for each in EXPERIMENTS for number in each.rules} <= numbers
-    measured = {rule.number for rule in RULES if rule.evidence is Evidence.MEASURED}
-    assert measured <= {number for each in EXPERIMENTS for number in each.rules}
+    experiments, rules = table("The experiments"), table("The rules")
+    assert {f"{each.experiment}" for each in OBSERVATIONS} == {number for number, *_ in experiments}
+    spoken_of = {number for *_, rules in experiments for number in rules.split(", ")}
+    assert spoken_of <= {number for number, *_ in rules}
+    assert {number for number, _, known, *_ in rules if known == "measured"} <= spoken_of
 
 
 def test_every_row_says_how_well_it_is_known():

@@ -8,7 +8,7 @@ are checked by the tests, for it takes a minute.
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import cast
@@ -36,7 +36,7 @@ from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
 from fencewright.tools.dev.pages.async_paths import async_paths_page
-from fencewright.tools.dev.pages.cdna_machine_page import cdna_machine_page, where_cells
+from fencewright.tools.dev.pages.cdna_machine_page import cdna_machine_parts, where_cells
 from fencewright.tools.dev.pages.certificates_page import certificates_page
 from fencewright.tools.dev.pages.doc_examples import ExampleError, quick_programs, updated
 from fencewright.tools.dev.pages.effects_page import effects_page
@@ -46,7 +46,7 @@ from fencewright.tools.dev.pages.museum_page import page as museum_page
 from fencewright.tools.dev.pages.patterns_page import patterns_page
 from fencewright.tools.dev.pages.stride_table import hierarchy_page
 from fencewright.tools.dev.pages.verdicts_page import verdicts_page
-from fencewright.tools.reports.markdown import markdown_table
+from fencewright.tools.reports.markdown import filled, markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 
@@ -335,12 +335,16 @@ PAGES = {
     "reference/rules.md": _rules_page,
     "reference/verdicts.md": verdicts_page,
     "hierarchy.md": hierarchy_page,
-    "cdna-machine.md": cdna_machine_page,
     "museum.md": museum_page,
     "fix.md": fix_page,
     "patterns.md": patterns_page,
     "async-paths.md": async_paths_page,
 }
+
+PARTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
+    "cdna-machine.md": cdna_machine_parts,
+}
+"""The pages with prose of their own, and the parts that programs write in them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -351,6 +355,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     stale = 0
     texts = {name: page() for name, page in PAGES.items()}
+    for name, parts in PARTS.items():
+        texts[name] = filled((arguments.docs / name).read_text(encoding="utf-8"), parts())
     for name, architecture in RULE_TABLES.items():
         text = (arguments.docs / name).read_text(encoding="utf-8")
         texts[name] = _with_rules(text, architecture)

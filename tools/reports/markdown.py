@@ -1,6 +1,7 @@
 """Markdown for the generated documentation pages."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def markdown_row(cells: Iterable[str]) -> str:
@@ -13,3 +14,22 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> 
     lines = [markdown_row(columns), "|" + " --- |" * len(columns)]
     lines += [markdown_row(str(cell) or " " for cell in row) for row in rows]
     return "\n".join(lines) + "\n"
+
+
+_PART = re.compile(r"(?<=^<!-- begin: )(?P<name>\w+)( -->\n).*?(?=^<!-- end -->$)", re.M | re.S)
+
+
+class FrameError(Exception):
+    """Parts of a page and its marks that do not fit together."""
+
+
+def filled(page: str, parts: Mapping[str, str]) -> str:
+    """The page with its parts as they are now: ``<!-- begin: NAME -->`` to ``<!-- end -->``.
+
+    Raises ``FrameError`` where it has marks of others.
+    """
+    marks = [found["name"] for found in _PART.finditer(page)]
+    if sorted(marks) != sorted(parts):
+        wanted, there = (", ".join(sorted(each)) or "nothing" for each in (parts, marks))
+        raise FrameError(f"a page has marks for {there}: give it those for {wanted}")
+    return _PART.sub(lambda found: f"{found['name']}{found[2]}\n{parts[found['name']]}\n", page)
