@@ -19,7 +19,7 @@ from fencewright.tools.dev.campaigns.patterns import (
     weakenings,
 )
 from fencewright.tools.dev.pages import patterns_page as pages
-from fencewright.tools.dev.pages.patterns_page import OnGpu, PageError, gpu_results, patterns_page
+from fencewright.tools.dev.pages.patterns_page import OnGpu, PageError, gpu_results, patterns_parts
 
 EXAMPLES = FOLDER.parent / "async"
 PATTERNS = [*patterns()]
@@ -80,7 +80,7 @@ def test_a_barrier_of_the_cluster_goes_with_its_wait() -> None:
 def test_what_holds_without_something_needs_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "REASONS", ())
     with pytest.raises(PageError, match="and no reason is given"):
-        patterns_page()
+        patterns_parts()
 
 
 def test_a_gpu_is_asked_in_the_words_of_a_weakening(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_a_gpu_is_asked_in_the_words_of_a_weakening(monkeypatch: pytest.MonkeyPa
         }
 
     monkeypatch.setattr(pages, "gpu_results", shown)
-    page = patterns_page()
+    page = patterns_parts()["programs"]
     assert "| wrong: `P0:r0=4` | 3 of 4 |" in page
     assert "shows the fault (sm_90; H200: 1 of 2 shown)" in page
 
@@ -105,7 +105,7 @@ def test_a_gpu_that_shows_what_the_model_forbids_is_noticed(
 
     monkeypatch.setattr(pages, "gpu_results", shown)
     with pytest.raises(PageError, match="wrong on a GPU, but the model says that it holds"):
-        patterns_page()
+        patterns_parts()
 
 
 def test_every_reason_and_every_row_of_the_gpu_is_used() -> None:

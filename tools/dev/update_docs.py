@@ -37,13 +37,13 @@ from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
 from fencewright.tools.dev.pages.async_paths import async_paths_page
 from fencewright.tools.dev.pages.cdna_machine_page import cdna_machine_parts, where_cells
-from fencewright.tools.dev.pages.certificates_page import certificates_page
+from fencewright.tools.dev.pages.certificates_page import certificates_parts
 from fencewright.tools.dev.pages.doc_examples import ExampleError, quick_programs, updated
 from fencewright.tools.dev.pages.effects_page import effects_page
-from fencewright.tools.dev.pages.fix_page import page as fix_page
+from fencewright.tools.dev.pages.fix_page import fix_parts
 from fencewright.tools.dev.pages.memory_page import memory_page
 from fencewright.tools.dev.pages.museum_page import page as museum_page
-from fencewright.tools.dev.pages.patterns_page import patterns_page
+from fencewright.tools.dev.pages.patterns_page import patterns_parts
 from fencewright.tools.dev.pages.stride_table import hierarchy_page
 from fencewright.tools.dev.pages.verdicts_page import verdicts_page
 from fencewright.tools.reports.markdown import filled, markdown_table
@@ -328,7 +328,6 @@ PAGES = {
     "reference/differences-from-llvm.md": _differences_page,
     "reference/lowering-ptx.md": _ptx_page,
     "reference/differences-from-others-ptx.md": _ptx_differences_page,
-    "reference/certificates.md": certificates_page,
     "reference/costs.md": _costs_page,
     "reference/memory.md": memory_page,
     "reference/effects.md": effects_page,
@@ -336,13 +335,14 @@ PAGES = {
     "reference/verdicts.md": verdicts_page,
     "hierarchy.md": hierarchy_page,
     "museum.md": museum_page,
-    "fix.md": fix_page,
-    "patterns.md": patterns_page,
     "async-paths.md": async_paths_page,
 }
 
 PARTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "cdna-machine.md": cdna_machine_parts,
+    "fix.md": fix_parts,
+    "patterns.md": patterns_parts,
+    "reference/certificates.md": certificates_parts,
 }
 """The pages with prose of their own, and the parts that programs write in them."""
 

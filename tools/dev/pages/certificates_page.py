@@ -1,7 +1,7 @@
-"""The page on certificates, from the certificates that the project ships."""
+"""The tables of the page on certificates, from the certificates that the project ships."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fencewright.lowering.cdna.chips import CHIPS, DEFAULT_CHIP
 from fencewright.lowering.sequence import Target
@@ -19,28 +19,6 @@ from fencewright.simulator.certify.coverage import UNCERTIFIED
 from fencewright.simulator.certify.shapes import memory_kinds
 from fencewright.simulator.core.program import MemoryKind
 from fencewright.tools.reports.markdown import markdown_table
-
-_NOTE = "<!-- Written by `make docs` from the certificates; make them anew, not this page. -->\n"
-
-_HEAD = """# Certificates
-
-A certificate is for one mode (target, features, number of L2s, PTX version). It states for every
-operation that its sequence is
-
-- **sound**: no litmus test built from the operation has an outcome that its source forbids;
-- **minimal**: each instruction and each cache policy bit has a *witness*, a test in which a forbidden
-  outcome happens, or a spin loop never ends, without the part or with it weakened. Parts that no test
-  needs are kept for a reason below, or unnecessary.
-
-Each is a JSON file under `certificates/`, in the installed package too. `fence-sim certify` makes
-one, `fence-sim explain` shows a witness step by step.
-
-A certificate rests on the machines of this project, not on hardware; on tests of at most four threads
-with one operation of interest each; and on 32-bit integers. Cluster scope before gfx1250 has the
-sequences of agent scope, and is certified by them. Code for many L2s per agent, which includes an unknown number,
-runs on machines of both kinds. Code of gfx1250 runs on every reading of the open points of its
-documents, and on the default ones ([cdna-machine.md](../cdna-machine.md)).
-"""
 
 _DETAILED = (Target(DEFAULT_CHIP), Target("sm_90", ptx_version=(8, 6)))
 
@@ -160,33 +138,22 @@ def _is_shown(certificate: OperationCertificate) -> bool:
     return whole and place and plain and request.scope in scopes
 
 
-def certificates_page() -> str:
-    """The contents of every shipped certificate, in Markdown."""
-    certificates = [shipped(mode) for mode in modes()]
-    parts = [
-        _NOTE,
-        _HEAD,
-        "## Scope of the certificates\n",
-        _summary(certificates),
-        "## Memory that agents share\n",
-        "Locations are nonlocal to every L2, so only the code keeps caches coherent. "
-        "Across agents, these chips need more:\n",
-        _memory(),
-        "## Kept though no test needs it\n",
-        _kept(),
-        "## Without a certificate\n",
-        "Every other operation has the sequence of a certified one around its access "
-        "(`tests/unit/test_coverage.py`).\n",
-        _uncertified(),
-        "## Findings\n",
-        _findings(certificates),
-    ]
-    for mode in modes():
+def certificates_parts() -> Mapping[str, str]:
+    """The contents of every shipped certificate, as the parts of docs/reference/certificates.md."""
+    certificates = {mode: shipped(mode) for mode in modes()}
+    parts: list[str] = []
+    for mode, certificate in certificates.items():
         if not mode.is_ptx:
-            parts.append(f"## Rows: `{mode}`\n")
-            parts.append(_rows(shipped(mode)))
+            parts += [f"## Rows: `{mode}`\n", _rows(certificate)]
     for mode in _DETAILED:
         parts.append(f"## Witnesses: `{mode}`\n")
         parts.append("Global memory and fences; the rest is in the JSON.\n")
         parts.append(_detail(shipped(mode)))
-    return "\n".join(parts)
+    return {
+        "summary": _summary(certificates.values()),
+        "memory": _memory(),
+        "kept": _kept(),
+        "uncertified": _uncertified(),
+        "findings": _findings(certificates.values()),
+        "parts": "\n".join(parts),
+    }

@@ -1,4 +1,4 @@
-"""docs/patterns.md: synchronisation on an NVIDIA GPU, pattern by pattern, as the model judges it.
+"""The programs of docs/patterns.md, as the model judges them without each part.
 
 What a GPU showed is read from docs/gpu-async.md.
 """
@@ -178,19 +178,17 @@ def on_gpu(weakened: Weakened, known: Mapping[tuple[str, str], OnGpu]) -> OnGpu 
 # The page
 
 
-def patterns_page() -> str:
-    """The page's text. Raises ``PageError``."""
+def patterns_parts() -> Mapping[str, str]:
+    """The part of docs/patterns.md on the programs. Raises ``PageError``."""
     known = gpu_results(GPU_PAGE.read_text(encoding="utf-8"))
     sections: dict[str, list[str]] = {}
     agreement = _Agreement()
     for pattern in patterns():
         sections.setdefault(pattern.file, []).append(_section(pattern, known, agreement))
-    parts = [_HEAD, _MECHANISMS, _FROM_TO, _SPACES, _TENSOR_MEMORY, "## The programs\n", _READING]
+    parts: list[str] = []
     for file, texts in sections.items():
-        parts.append(f"### `{file.removesuffix('.mlir')}`\n\n{_remark(file)}\n")
-        parts += texts
-    parts += [agreement.text()]
-    return "\n".join(parts)
+        parts += [f"### `{file.removesuffix('.mlir')}`\n\n{_remark(file)}\n", *texts]
+    return {"programs": "\n".join([*parts, agreement.text()])}
 
 
 def _remark(file: str) -> str:
@@ -311,102 +309,3 @@ def _verdict(weakened: Weakened, result: Result) -> str:
             if why is None:
                 raise PageError(f"{weakened.key} holds, and no reason is given")
             return f"holds: {why}"
-
-
-_HEAD = """\
-<!-- Written by `make docs`; change examples/patterns or tools/dev/pages/patterns_page.py, not this page. -->
-# Patterns of synchronisation on NVIDIA GPUs
-
-A program for every pair of writer and reader (thread, copy unit, tensor core), its synchronisation,
-and the result without each part of it. Each program is a litmus test in
-`examples/patterns`, written in `scoped`, lowered by the ordinary pipeline, and executed exhaustively in the PTX model.
-The last column is an H200's result without the same order
-([gpu-async.md](gpu-async.md)).
-"""
-
-_MECHANISMS = """\
-## Synchronising operations
-
-To *wait* is to block until others have reached a point. To *order memory* is to make earlier writes
-visible. A mechanism may do one without the other; a fence alone does not wait.
-
-| mechanism | PTX | waits | orders memory | scope | of | programs |
-| --- | --- | --- | --- | --- | --- | --- |
-| barrier of a CTA, named barrier | `bar.sync`, `barrier.cta.sync`, `.arrive` | yes; `.arrive` does not | yes, everything | `.cta` | all memory, generic proxy | `generic_in_cta`: barrier_shared, barrier_global, named_barrier |
-| barrier of a cluster | `barrier.cluster.arrive`, `.wait` | yes, at the wait | yes; not with `.arrive.relaxed` | `.cluster` | all memory, generic proxy | `cluster_barrier_dsmem`; `generic_in_cluster`: cluster_barrier_global |
-| mbarrier | `mbarrier.arrive`, `.try_wait` | yes, at the wait | release and acquire; not if `.relaxed` | `.cta`, `.cluster` | all memory, though the mbarrier is in shared memory | `generic_in_cta`: mbarrier_shared, mbarrier_global, mbarrier_relaxed; `cluster_remote_arrive` |
-| mbarrier, bytes | `expect_tx`, and copies and reductions that complete on it | yes, at the wait | the copied data, and nothing else of the issuing thread | `.cluster` | the copy's own accesses, with a proxy fence | `tma_to_core`, `cluster_st_async`, `cluster_dsmem_bulk`; `reductions`: tma_reduce_to_peer, red_async_to_peer |
-| mbarrier, bytes by hand | `mbarrier.complete_tx` | yes, at the wait | no | | | `election`: completed_by_hand, completed_too_late |
-| groups of copies | `cp.async.wait_group`, `cp.async.bulk.wait_group`, `wgmma.wait_group` | for this thread's own | for this thread | one thread | the copied data; `.read`: only the sources | `cp_async_ampere`, `core_to_tma_store`, `tma_store_to_other_cta_generic`; `reductions`: tma_reduce_to_global |
-| fence | `fence.release`, `.acquire`, `.acq_rel`, `.sc` | no | yes, beside a flag or a relaxed mbarrier | `.cta` to `.sys` | all memory, generic proxy | `generic_in_cta`: fence_cta, mbarrier_relaxed_fences; `generic_in_cluster`; `generic_on_gpu` |
-| restricted fence | `fence.release.sync_restrict::shared::cta.cluster`, .. | no | yes | `.cluster` | shared memory | `cluster_pull_sync_restrict`, `cluster_core_to_peer_async` |
-| proxy fence | `fence.proxy.async` | no | between the proxies of one thread; has no scope | one thread | the state space that it names | `core_to_tma_store`, `other_cta_generic_to_tma_load`, `core_to_wgmma_smem` |
-| alias fence | `fence.proxy.alias` | no | between two addresses of one memory, of one thread | one thread | all memory | `multicast`: multicast_alias |
-| election, prefetch | `elect.sync`, `prefetch` | no | no | | | `election`: elected_copy |
-| tensor map fence | `fence.proxy.tensormap::generic` | no | between the generic and the tensor-map proxy | `.cta` to `.sys` | tensor maps | `tensormap_update` |
-| waits of tensor memory | `tcgen05.wait::ld`, `::st` | for this thread's own | for this thread | one thread | tensor memory | `tensor_memory`, `core_tmem_to_tcgen05` |
-| fences of tensor memory | `tcgen05.fence::before_thread_sync`, `::after_thread_sync` | no | around a synchronisation of threads | that of the synchronisation | tcgen05 operations | `tensor_memory`, `tcgen05_to_core` |
-| commit | `tcgen05.commit` | at the mbarrier's wait | the multiplications and copies so far of this thread | `.cluster` | tensor memory and operands | `tcgen05_to_core` |
-"""
-
-_FROM_TO = """\
-## From whom to whom
-
-| from \\ to | CUDA cores | copy unit (TMA) | tensor core |
-| --- | --- | --- | --- |
-| CUDA cores, one CTA | `generic_in_cta`, `mbarrier_core_to_core_sm80` | `core_to_tma_store`, `zeroed_tile`, `reductions` | smem: `core_smem_to_tcgen05`, `tcgen05_cp_to_mma`, `core_to_wgmma_smem`; tensor memory: `core_tmem_to_tcgen05`, `tmem_war_core_to_tcgen05` |
-| CUDA cores, one cluster | `generic_in_cluster`, `cluster_init`, `cluster_barrier_dsmem`, `cluster_remote_arrive`, `cluster_pull_sync_restrict`, `cluster_st_async`, `reductions`: red_async_to_peer | `cluster_dsmem_bulk`, `cluster_core_to_peer_async`, `reductions`: tma_reduce_to_peer | as in one CTA, with the copy that brings it there |
-| CUDA cores, one GPU | `generic_on_gpu` | `other_cta_generic_to_tma_load`, `tensormap_update` | as in one CTA, after a copy |
-| CUDA cores, several GPUs | `examples/litmus/message_passing_across_gpus.mlir`; `multicast` | as on one GPU, at `.sys` | as in one CTA, after a copy |
-| copy unit (TMA) | `tma_to_core`, `election`, `tma_store_to_other_cta_generic`, `cp_async_ampere` | `tma_to_tma`: one proxy, the mbarrier or the group | `tma_to_tcgen05`, `tma_to_wgmma` |
-| tensor core | `tcgen05_to_core`, `core_to_wgmma_smem` (registers) | through CUDA cores: `tcgen05_to_core`, then `core_to_tma_store` | `tcgen05_cp_to_mma`, `tensor_memory`: mma_then_mma |
-
-- **CUDA core to CUDA core.** A release and an acquire at a scope that includes both.
-- **CUDA core to TMA or tensor core.** The writer's `fence.proxy.async` before it releases, or, from another CTA,
-  the reader's after it acquires.
-- **TMA to CUDA core, TMA to tensor core.** The mbarrier: its completion carries a proxy fence.
-- **Tensor core to CUDA core.** `tcgen05.commit` to an mbarrier, which may be waited for relaxed;
-  `tcgen05.fence::after_thread_sync`. The value can be used at once; `tcgen05.wait::ld` protects tensor memory from later writes.
-"""
-
-_SPACES = """\
-## Between CUDA cores, by memory and scope
-
-| memory \\ scope | CTA | cluster | GPU |
-| --- | --- | --- | --- |
-| shared | `bar.sync` (barrier_shared), named barrier (named_barrier), mbarrier (mbarrier_shared), `fence.cta` (fence_cta) | `barrier.cluster` (cluster_barrier_dsmem), mbarrier (cluster_remote_arrive), `st.async` (cluster_st_async), `fence.cluster` (fence_cluster_shared), `fence.gpu` (fence_gpu_shared), restricted fences (cluster_pull_sync_restrict) | not reachable |
-| global | `bar.sync` (barrier_global), mbarrier (mbarrier_global), relaxed mbarrier with fences (mbarrier_relaxed_fences), `fence.cta` (fence_cta_global) | `barrier.cluster` (cluster_barrier_global), mbarrier (mbarrier_cluster_global), relaxed mbarrier with fences (mbarrier_cluster_fences), `fence.cluster` (fence_cluster_global), `fence.gpu` (fence_gpu_in_cluster) | `fence.gpu` (fence_gpu), release and acquire (release_acquire_gpu) |
-
-An mbarrier that releases and acquires orders global memory too, without further fences. At CTA scope
-it orders nothing for a peer (mbarrier_cluster_too_narrow), and relaxed it orders nothing
-(mbarrier_relaxed): the reader may see stale data after its wait.
-"""
-
-_TENSOR_MEMORY = """\
-## Tensor memory
-
-Tensor memory is not a memory shared by the generic proxy and the tensor core, and
-`tcgen05.wait` is not a fence between the two:
-
-- Only `tcgen05` instructions access it. `fence`, `fence.proxy.async` and the orderings of mbarriers do not affect
-  it; synchronisation around it may be relaxed.
-- `tcgen05.ld` and `tcgen05.st` are asynchronous. `tcgen05.wait::ld` and `::st` wait for the thread's
-  own, and order nothing for other threads: this suffices for own_store_then_load of `tensor_memory`,
-  not for store_then_load. PTX keeps the order of a register dependency on `tcgen05.ld` without a wait, but
-  tensor memory may be read later, so the wait is needed before others may overwrite it
-  (`tmem_war_core_to_tcgen05`). Source: PTX ISA 9.7.16.6.4.5, which is newer than `tcgen05.ld` itself.
-- Between threads, any synchronisation with `tcgen05.fence::before_thread_sync` before it and
-  `::after_thread_sync` after it orders tensor memory. Neither is a machine instruction: they stop the compiler from
-  moving tcgen05 operations across.
-- `tcgen05.mma` and `.cp` read shared memory in the async proxy: data written by CUDA cores need `fence.proxy.async`.
-  They complete when their `tcgen05.commit` arrives, which includes the fence before the synchronisation.
-- One thread's `mma` after `mma` on one accumulator, and `mma` after `cp`, execute in issue order:
-  mma_then_mma, `tcgen05_cp_to_mma`.
-- An mbarrier is not in the async proxy: arrivals and waits of threads are in the generic proxy;
-  copies and commits complete on it.
-"""
-
-_READING = """\
-`P0`, `P1`, .. are threads, each in its own warp; a location represents a tile. *relaxed*: without its
-ordering; *sources only*: `.read`. A barrier is removed from all of its threads.
-"""

@@ -29,7 +29,8 @@ def prose_of(page: Path) -> str:
     before, _, after = text.partition(rules)
     if after:
         text = before + _TABLE.sub("", after.partition("\n\n")[0]) + after.partition("\n\n")[2]
-    text = _QUOTED_LINES.sub("", _QUOTED.sub("", _WRITTEN.sub("", text)))
+    text = _WRITTEN.sub(lambda part: _TABLE.sub("", part[0]), text)
+    text = _QUOTED_LINES.sub("", _QUOTED.sub("", text))
     return _LISTED.sub("", _TABLE.sub("", text)) if generated else text
 
 
