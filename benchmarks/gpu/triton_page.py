@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fencewright.tools.reports.markdown import markdown_table
+from fencewright.tools.reports.markdown import markdown_table, written
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "triton" / "measured"
 PAGE = ROOT / "docs" / "triton.md"
-BEGIN, END = "<!-- begin: {} -->\n", "<!-- end: {} -->"
 
 
 def changes(before: Mapping[str, int], after: Mapping[str, int]) -> str:
@@ -106,33 +105,20 @@ def compiled(files: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     ).rstrip()
 
 
-def updated(page: str) -> str:
-    """``page`` with its tables written anew."""
+def parts() -> Mapping[str, str]:
+    """The parts of the page."""
     files = [json.loads(each.read_text()) for each in sorted(DATA.glob("compile-*.json"))]
-    tables = {"compiled": compiled(files)}
+    found = {"compiled": compiled(files)}
     if (DATA / "gpu.json").exists():
-        tables["gpu"] = on_gpu(json.loads((DATA / "gpu.json").read_text()))
-    for name, lines in tables.items():
-        before, _, rest = page.partition(BEGIN.format(name))
-        _, _, after = rest.partition(END.format(name))
-        text = "\n".join(lines)
-        page = f"{before}{BEGIN.format(name)}\n{text}\n\n{END.format(name)}{after}"
-    return page
+        found["gpu"] = on_gpu(json.loads((DATA / "gpu.json").read_text()))
+    return {name: "\n".join((*lines, "")) for name, lines in found.items()}
 
 
 def main() -> int:
     """Write the page, or check it."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--check", action="store_true")
-    asked = parser.parse_args()
-    page = PAGE.read_text(encoding="utf-8")
-    new = updated(page)
-    if asked.check:
-        if new != page:
-            print(f"{PAGE} is out of date: python benchmarks/gpu/triton_page.py", file=sys.stderr)
-        return int(new != page)
-    PAGE.write_text(new, encoding="utf-8")
-    return 0
+    return written(PAGE, parts(), check=parser.parse_args().check)
 
 
 if __name__ == "__main__":

@@ -270,7 +270,6 @@ def test_make_docs_says_what_failed(
     monkeypatch.setattr(update_docs, "quick_programs", lambda: nullcontext(programs))
     monkeypatch.setattr(update_docs, "PAGES", {})
     monkeypatch.setattr(update_docs, "PARTS", {})
-    monkeypatch.setattr(update_docs, "RULE_TABLES", {})
     docs = tmp_path / "docs"
     docs.mkdir()
     readme = tmp_path / "README.md"

@@ -6,7 +6,6 @@ are checked by the tests, for it takes a minute.
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
@@ -29,8 +28,8 @@ from fencewright.lowering.ptx.chip import FORMS
 from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
 from fencewright.lowering.ptx.differences import Whose
 from fencewright.lowering.ptx.performance.accesses import FENCE_COSTS
-from fencewright.lowering.ptx.performance.costs import MEASURED_HOW, TOGETHER, CostRow
 from fencewright.lowering.ptx.performance.costs import SINGLE as PTX_COSTS
+from fencewright.lowering.ptx.performance.costs import TOGETHER, CostRow
 from fencewright.lowering.sequence import UnsupportedError, WaitCounts
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Table
@@ -44,7 +43,7 @@ from fencewright.tools.dev.pages.fix_page import fix_parts
 from fencewright.tools.dev.pages.memory_page import memory_page
 from fencewright.tools.dev.pages.museum_page import page as museum_page
 from fencewright.tools.dev.pages.patterns_page import patterns_parts
-from fencewright.tools.dev.pages.stride_table import hierarchy_page
+from fencewright.tools.dev.pages.stride_table import stride_table
 from fencewright.tools.dev.pages.verdicts_page import verdicts_page
 from fencewright.tools.reports.markdown import filled, markdown_table
 
@@ -149,25 +148,6 @@ def _own_steps(chip: Chip) -> list[tuple[str, Table[Steps]]]:
     return [("Steps in place of those of the skeleton", chip.steps)] if own else []
 
 
-def _differences_page() -> str:
-    return "\n".join(
-        [
-            _NOTE,
-            "# Differences from LLVM 22\n",
-            "Everything else is the same, instruction by instruction: a test compares every "
-            "operation, ordering, scope, address space and hint on four chips, in both "
-            "threadgroup split modes, with LLVM's code at -O0.\n",
-            _differences(DIFFERENCES),
-            "## gfx1250 and gfx1251, from LLVM 24\n",
-            "LLVM 22 lacks the waits round write-backs and invalidates there "
-            "(llvm/llvm-project#175865). `compat=llvm` is LLVM 24's code, letter for letter; so "
-            "is the default except for these rows, which the machine of these chips finds "
-            "sufficient.\n",
-            _differences(GFX1250_DIFFERENCES),
-        ]
-    )
-
-
 def _differences(differences: Iterable[LlvmDifference]) -> str:
     rows = [
         (
@@ -229,34 +209,15 @@ def _ptx_differences_page() -> str:
     return "\n".join(parts)
 
 
-def _costs_page() -> str:
-    parts = [
-        _NOTE,
-        "# Costs of instructions\n",
-        "Prices choose between sufficient sequences and are printed in "
-        "[remarks](../remarks.md); they never decide sufficiency. "
-        "`fencewright.lowering.costs.cost_of(target, instruction)` gives them. Costs of "
-        "different targets cannot be compared.\n",
-        "## PTX\n",
-        f"{MEASURED_HOW[0].upper()}{MEASURED_HOW[1:]}, with no store outstanding. A row holds for "
-        "every instruction that begins with its words, unless a longer one does. Measured figures "
-        "are cycles on sm_90 and sm_90a; on other chips they are estimates, of the same ratios.\n",
-        _ptx_costs("Instructions", PTX_COSTS),
-        "Some instructions wait for one another and have a joint price.\n",
-        _ptx_costs("Together", TOGETHER),
-        "### Fences with stores outstanding\n",
-        "Cycles of a fence on an H200 after stores of one warp; the prices above are with "
-        "nothing outstanding.\n",
-        _fences_waiting(),
-        "## CDNA\n",
-        "Estimated, from what an instruction does and how far it reaches, a write-back from what "
-        f"was measured of it. The unit is an access that a cache serves, about {UNIT} ns.\n",
-        markdown_table(
-            ("what the hardware does", "cost", "source"),
-            [(str(row.where["work"][0]), str(row.value), row.source) for row in CDNA_COSTS.rows],
-        ),
-    ]
-    return "\n".join(parts)
+def _costs() -> Mapping[str, str]:
+    works = [(str(row.where["work"][0]), str(row.value), row.source) for row in CDNA_COSTS.rows]
+    return {
+        "single": _ptx_costs(PTX_COSTS),
+        "together": _ptx_costs(TOGETHER),
+        "fences": _fences_waiting(),
+        "cdna": f"The unit is an access that a cache serves, about {UNIT} ns.\n\n"
+        + markdown_table(("what the hardware does", "cost", "source"), works),
+    }
 
 
 def _fences_waiting() -> str:
@@ -280,7 +241,7 @@ def _fences_waiting() -> str:
     )
 
 
-def _ptx_costs(title: str, rows: Iterable[CostRow]) -> str:
+def _ptx_costs(rows: Iterable[CostRow]) -> str:
     cells = [
         (
             "<br>".join(f"`{each}`" for each in row.instructions),
@@ -290,7 +251,7 @@ def _ptx_costs(title: str, rows: Iterable[CostRow]) -> str:
         )
         for row in rows
     ]
-    return f"### {title}\n\n" + markdown_table(("instruction", "cost", "from", "note"), cells)
+    return markdown_table(("instruction", "cost", "from", "note"), cells)
 
 
 def _rules_page() -> str:
@@ -306,43 +267,41 @@ def _rules_page() -> str:
     return "\n".join(parts)
 
 
-_TABLE = re.compile(r"(?<=<!-- The rules, written by `make docs`. -->\n).*?\n(?=\n)", re.S)
-
-
-def _with_rules(text: str, architecture: Architecture) -> str:
-    """A page with its table of the rules about code of an architecture."""
+def _rules_of(architecture: Architecture) -> Mapping[str, str]:
+    """The table of the rules about code of an architecture."""
     rows = [
         (f"[`{rule}`](reference/rules.md#{rule})", ", ".join(page.levels), page.summary)
         for rule, page in RULE_PAGES.items()
         if architecture in page.architectures
     ]
-    table = markdown_table(("rule", "level", "what it says"), rows)
-    return _TABLE.sub(lambda _: table, text, count=1)
+    return {"rules": markdown_table(("rule", "level", "what it says"), rows)}
 
-
-RULE_TABLES = {"checker.md": CDNA, "checker-ptx.md": PTX}
-"""The pages with a table of rules among other text."""
 
 PAGES = {
     "reference/lowering-cdna.md": _cdna_page,
-    "reference/differences-from-llvm.md": _differences_page,
     "reference/lowering-ptx.md": _ptx_page,
     "reference/differences-from-others-ptx.md": _ptx_differences_page,
-    "reference/costs.md": _costs_page,
     "reference/memory.md": memory_page,
     "reference/effects.md": effects_page,
     "reference/rules.md": _rules_page,
     "reference/verdicts.md": verdicts_page,
-    "hierarchy.md": hierarchy_page,
     "museum.md": museum_page,
     "async-paths.md": async_paths_page,
 }
 
 PARTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "cdna-machine.md": cdna_machine_parts,
+    "checker-ptx.md": lambda: _rules_of(PTX),
+    "checker.md": lambda: _rules_of(CDNA),
     "fix.md": fix_parts,
+    "hierarchy.md": lambda: {"strides": stride_table()},
     "patterns.md": patterns_parts,
     "reference/certificates.md": certificates_parts,
+    "reference/costs.md": _costs,
+    "reference/differences-from-llvm.md": lambda: {
+        "gfx9": _differences(DIFFERENCES),
+        "gfx1250": _differences(GFX1250_DIFFERENCES),
+    },
 }
 """The pages with prose of their own, and the parts that programs write in them."""
 
@@ -357,9 +316,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     texts = {name: page() for name, page in PAGES.items()}
     for name, parts in PARTS.items():
         texts[name] = filled((arguments.docs / name).read_text(encoding="utf-8"), parts())
-    for name, architecture in RULE_TABLES.items():
-        text = (arguments.docs / name).read_text(encoding="utf-8")
-        texts[name] = _with_rules(text, architecture)
     for name, text in texts.items():
         path = arguments.docs / name
         if path.exists() and path.read_text() == text:

@@ -1,7 +1,9 @@
 """Markdown for the generated documentation pages."""
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 
 def markdown_row(cells: Iterable[str]) -> str:
@@ -33,3 +35,14 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
         wanted, there = (", ".join(sorted(each)) or "nothing" for each in (parts, marks))
         raise FrameError(f"a page has marks for {there}: give it those for {wanted}")
     return _PART.sub(lambda found: f"{found['name']}{found[2]}\n{parts[found['name']]}\n", page)
+
+
+def written(path: Path, parts: Mapping[str, str], *, check: bool) -> int:
+    """Write the parts of a page; with ``check`` only compare. The exit status: 1 if it differed."""
+    page = path.read_text(encoding="utf-8")
+    now = filled(page, parts)
+    if check and now != page:
+        print(f"{path} is out of date: run this without --check", file=sys.stderr)
+    elif now != page:
+        path.write_text(now, encoding="utf-8")
+    return int(check and now != page)

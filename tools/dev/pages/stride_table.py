@@ -15,8 +15,6 @@ ARTICLE = {1: 2500, 32: 1800, 128: 1200, 512: 900, 1024: 800}
 
 _ROOT = Path(__file__).resolve().parents[3]
 MEASURED = _ROOT / "tests" / "data" / "memory" / "h200-strides.txt"
-_PAGE = _ROOT / "docs" / "hierarchy.md"
-_BEFORE, _AFTER = "<!-- strides: written by `make docs` -->\n", "<!-- end -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +38,6 @@ class StrideRow:
     def sector_efficiency(self) -> float:
         """As sectors are."""
         return LANES * 4 / (self.sectors * SECTOR)
-
-
-def hierarchy_page() -> str:
-    """docs/hierarchy.md with its table of strides as it is now."""
-    text = _PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(_BEFORE)
-    _, _, after = rest.partition(_AFTER)
-    return f"{before}{_BEFORE}\n{stride_table()}\n{_AFTER}{after}"
 
 
 def stride_row(stride: int) -> StrideRow:

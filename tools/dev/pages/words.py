@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_WRITTEN = re.compile(r"^<!-- (?:begin: \w+|strides: .*?) -->$.*?^<!-- end.*?-->$", re.M | re.S)
+_WRITTEN = re.compile(r"^<!-- begin: \w+ -->$.*?^<!-- end -->$", re.M | re.S)
 _QUOTED = re.compile(r"^```.*?^```$|<pre>.*?</pre>|<!--.*?-->", re.M | re.S)
 _QUOTED_LINES = re.compile(r"^>.*$|(?<=\n\n)(?: {4}.*\n?)+", re.M)
 _TABLE = re.compile(r"^\|.*\n?", re.M)
@@ -25,10 +25,6 @@ def prose_of(page: Path) -> str:
     """The prose of a page, with its hand-written tables."""
     text = page.read_text(encoding="utf-8")
     generated = text.startswith("<!-- Written by") or page.name in MEASURED
-    rules = "<!-- The rules, written by `make docs`. -->\n"
-    before, _, after = text.partition(rules)
-    if after:
-        text = before + _TABLE.sub("", after.partition("\n\n")[0]) + after.partition("\n\n")[2]
     text = _WRITTEN.sub(lambda part: _TABLE.sub("", part[0]), text)
     text = _QUOTED_LINES.sub("", _QUOTED.sub("", text))
     return _LISTED.sub("", _TABLE.sub("", text)) if generated else text
