@@ -60,8 +60,9 @@ from fencewright.simulator.source.events import (
     Load,
     Store,
 )
-from fencewright.tools.dev.campaigns.mutants_of_passes import FENCE_STRINGS, PAGE, page
+from fencewright.tools.dev.campaigns.mutants_of_passes import FENCE_STRINGS, PAGE, page_parts
 from fencewright.tools.dev.campaigns.pass_mutants import ROOT, applied, mutants_of
+from fencewright.tools.reports.markdown import written
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 SLICE = 40
@@ -545,7 +546,7 @@ def campaign(jobs: int) -> int:
                 print(*key, mistake)
     lines = ["\t".join(map(str, (*key, *astuple(total[key])))) for key in sorted(total)]
     FENCE_STRINGS.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    PAGE.write_text(page(), encoding="utf-8")
+    written(PAGE, page_parts(), check=False)
     return 1 if any(each.wrong for each in total.values()) else 0
 
 

@@ -32,6 +32,7 @@ from fencewright.tools.dev.campaigns.pass_mutants import (
     makes_tables,
     mutants_of,
 )
+from fencewright.tools.reports.markdown import markdown_table, written
 
 SECONDS = 5.0
 """The time limit of one program with a mutant; a longer run is taken for a loop."""
@@ -258,64 +259,6 @@ COSTS = GUARDS / "seconds.tsv"
 FENCE_STRINGS = DATA / "fence_strings.tsv"
 """Results of ``make fence-strings``: pass, strings, programs, changed, judged, wrong, seconds."""
 
-HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this page. -->
-
-# Mutants of the passes
-
-Passes that remove synchronisation are only as correct as their conditions. `make mutants-of-passes`
-makes every small change to each file: a condition or a part of one removed or
-negated, a comparison, number or set operation changed, a statement
-dropped. Each *mutant* lowers the programs of the tests, and random ones that run the changed statement, in every mode of every
-chip, until a model finds a forbidden outcome. Files that place waits also run on kernels with
-accesses of every kind on any control-flow
-graph, judged by every completion order; files that select instructions run on
-requests listed with their required code.
-Some random programs pass data across two or three agents, at different scopes
-(`tests/litmus/across_agents.py`); `--further` tries undetected mutants on more of them.
-
-- **wrong**: a forbidden outcome;
-- **fails**, **hangs**: an error, or no end;
-- **more**: the checked code is right and never has fewer operations;
-- **other**: the checked code is right and has fewer operations somewhere;
-- **same**: the same code of every program. Most of these guards save time, affect only
-  remarks, or repeat an equally strict guard.
-
-`tests/data/guards` lists each mutant with the program that reveals it. `make test` runs every
-program that shows one wrong, failing or hanging (`tests/unit/test_guards.py`), so it detects all mutants known to
-produce wrong code.
-"""
-
-GUARDS_HEADER = """
-## Guards
-
-Every condition, and every part of one, removed. The tests keep these lists complete.
-
-"""
-
-OTHERS_HEADER = """
-## Other changes
-
-"""
-
-COLUMNS = """| file | mutants | wrong | fails | hangs | more | other | same |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-"""
-
-STRINGS_HEADER = """
-## Strings of fences and accesses
-
-`make fence-strings` runs all strings of up to four fences and accesses through the passes on fences
-(`tests/unit/test_fence_strings.py`). The letters are fences of each ordering and two scopes,
-or restricted to absent memory, and accesses of each ordering, restricted or not, to flags
-and data. The longest strings are of fences, and of fences with representative accesses.
-Each string is placed inside a thread, in up to four *programs* with observing threads.
-Of the programs that a pass *changed* those are *judged* by the models whose
-code is not already known to be right for a string at least as strong in each letter.
-
-| pass | strings of | programs | changed | judged | wrong | processor's time |
-| --- | --- | --- | --- | --- | --- | --- |
-"""
-
 
 def list_of(file: str, guards: bool = True) -> Path:
     """The path of the list of a file's guards, or of its other mutants."""
@@ -345,7 +288,7 @@ def write(results: Path, *, further: bool = False) -> None:
             costs[file] = round(sum(others))
     lines = [f"{file}\t{costs[file]}" for file in FILES if file in costs]
     COSTS.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    PAGE.write_text(page(), encoding="utf-8")
+    written(PAGE, page_parts(), check=False)
 
 
 def costs_of_files() -> dict[str, int]:
@@ -371,17 +314,10 @@ def _rows(path: Path) -> list[tuple[str, ...]]:
     return [tuple(line.split("\t")) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def page() -> str:
-    """The page, from the lists."""
-    parts = [HEADER, GUARDS_HEADER, *_table(guards=True), OTHERS_HEADER, *_table(guards=False)]
-    seconds = sum(costs_of_files().values())
-    parts.append(f"\nThese took {_minutes(seconds)} of a processor's time.\n")
-    rows = [
-        f"| {name} | {' | '.join(counts)} | {_minutes(int(seconds))} |\n"
-        for name, *counts, seconds in _rows(FENCE_STRINGS)
-    ]
-    if rows:
-        parts += [STRINGS_HEADER, *rows]
+def page_parts() -> Mapping[str, str]:
+    """The parts of the page, from the lists."""
+    took = _minutes(sum(costs_of_files().values()))
+    strings = [(*cells, _minutes(int(seconds))) for *cells, seconds in _rows(FENCE_STRINGS)]
     left = [
         f"- `{mutant}`: {trial}\n"
         for guards in (True, False)
@@ -389,24 +325,31 @@ def page() -> str:
         for outcome, mutant, trial in listed(file, guards)
         if outcome == Outcome.OTHER
     ]
-    if left:
-        parts += ["\n## Right with fewer operations somewhere\n\n", *left]
-    return "".join(parts)
+    return {
+        "guards": _table(guards=True),
+        "others": f"{_table(guards=False)}\nThese took {took} of a processor's time.\n",
+        "strings": markdown_table(_STRINGS, strings),
+        "left": "".join(left),
+    }
 
 
-def _table(guards: bool) -> list[str]:
-    rows = [COLUMNS]
-    total = Counter[str]()
-    for file in FILES:
-        counts = Counter(outcome for outcome, _, _ in listed(file, guards))
-        total += counts
-        rows.append(_row(f"`{file}`", counts))
-    return [*rows, _row("all", total)]
+_STRINGS = (
+    "pass", "strings of", "programs", "changed", "judged", "wrong", "processor's time"
+)  # fmt: skip
 
 
-def _row(name: str, counts: Mapping[str, int]) -> str:
-    cells = [str(sum(counts.values())), *(str(counts.get(each, 0)) for each in Outcome)]
-    return f"| {name} | {' | '.join(cells)} |\n"
+def _table(guards: bool) -> str:
+    counts = {
+        f"`{each}`": Counter(outcome for outcome, *_ in listed(each, guards)) for each in FILES
+    }
+    counts["all"] = sum(counts.values(), Counter[str]())
+    return markdown_table(
+        ("file", "mutants", *Outcome),
+        [
+            (name, each.total(), *(f"{each[word]}" for word in Outcome))
+            for name, each in counts.items()
+        ],
+    )
 
 
 def _minutes(seconds: int) -> str:
