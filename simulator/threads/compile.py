@@ -27,7 +27,7 @@ from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.matrices import share
 from fencewright.simulator.threads.memory import SIZES, Allocation
 from fencewright.simulator.threads.observer import Site
-from fencewright.simulator.threads.operands import Operands, spelt
+from fencewright.simulator.threads.operands import Operands, code_name
 from fencewright.simulator.threads.schedule import GENERATED, ThreadEnd, Trapped
 from fencewright.simulator.threads.state import Thread
 from fencewright.simulator.threads.unknown import NotExecuted, UnknownUsed
@@ -47,10 +47,10 @@ _RELEASES = (Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST)
 class Program:
     """A kernel and its callees, compiled. ``shared``: its variables by name, with their offsets.
 
-    ``lines``: the site of each line of ``source``.
+    ``functions``: the kernel first. ``lines``: the site of each line of ``source``.
     """
 
-    kernel: PtxFunction
+    functions: tuple[PtxFunction, ...]
     sites: tuple[Site, ...]
     source: str
     code: CodeType
@@ -231,12 +231,12 @@ def compile_kernel(module: PtxFile, name: str, globals_: Mapping[str, int]) -> P
         _Function(
             function, kernel, layout.places, sites, lines, of_line, updates, module.files
         ).write()
-    at = (f"{globals_[each.name]}: f_{spelt(each.name)}" for each in functions[1:] if globals_)
+    at = (f"{globals_[each.name]}: {code_name(each, False)}" for each in functions[1:] if globals_)
     lines.append(f"FUNCTIONS = {{{', '.join(at)}}}")
     source = "\n".join(lines) + "\n"
     return Program(
-        kernel, tuple(sites), source, compile(source, GENERATED, "exec"), of_line, layout.shared,
-        layout.size, layout.local, layout.dynamic, layout.elements, updates,
+        tuple(functions), tuple(sites), source, compile(source, GENERATED, "exec"), of_line,
+        layout.shared, layout.size, layout.local, layout.dynamic, layout.elements, updates,
     )  # fmt: skip
 
 
@@ -263,8 +263,8 @@ class _Function:
     def write(self) -> None:
         """Write the function."""
         function, lines = self.function, self.lines
-        name = "entry(M, T)" if self.is_kernel else f"f_{spelt(function.name)}(T, R, A)"
-        lines.append(f"def {name}:")
+        given = "M, T" if self.is_kernel else "T, R, A"
+        lines.append(f"def {code_name(function, self.is_kernel)}({given}):")
         head = len(lines)
         lines.append("")
         for variable in function.variables.values():

@@ -848,7 +848,9 @@ def execute(
         machine.params.data[at : at + len(value)] = value
         at += room_of(parameter)
     entry = program.bind(machine)
-    scheduler = Scheduler(machine, entry, dict(program.lines), schedule=schedule, limit=limit)
+    scheduler = Scheduler(
+        machine, entry, dict(program.lines), program.functions, schedule=schedule, limit=limit
+    )
     outcome = scheduler.run()
     given_to = tuple(each for each, _ in arguments)
     return Run(machine, program, outcome, given_to)

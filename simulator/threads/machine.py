@@ -230,18 +230,16 @@ class Machine:
         """Notice that a thread has read the same value from the same place again."""
         polls = thread.polls
         known = polls.get(key)
-        if known is None:
+        if key not in polls:
             if len(polls) > MOST_POLLED:
                 polls.clear()
-            polls[key] = value, 0
+            polls[key] = value
             thread.is_lazy = False
-        elif known[0] is value or (known[0] == value) is True:
-            thread.vain = known[1] + 1
-            polls[key] = value, thread.vain
+        elif known is value or (known == value) is True:
             thread.is_lazy = True
         else:
             thread.advance()
-            polls[key] = value, 0
+            polls[key] = value
 
     def strong_load(self, thread: Thread, address: Any, size: int, space: str, site: int) -> Any:
         """A strong read."""

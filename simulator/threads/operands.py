@@ -63,6 +63,11 @@ def python_name(register: str) -> str:
     return "r_" + spelt(register.lstrip("%"))
 
 
+def code_name(function: PtxFunction, is_kernel: bool) -> str:
+    """A function as one of Python."""
+    return "entry" if is_kernel else f"f_{spelt(function.name)}"
+
+
 @dataclass(slots=True)
 class Operands:
     """The operands of one function; ``places``: the variables by name, as expressions."""

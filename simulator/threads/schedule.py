@@ -2,7 +2,7 @@
 
 A thread runs until it comes to a strong operation, a barrier, or its 64th jump back. One that polls
 in vain goes on only when nobody else can, so that it does not see what is not the last value by
-luck. Where all that can run have polled the same values 64 times in turn the launch hangs.
+luck. Where all threads and all memory come back to a state that they were in, the launch hangs.
 
 A schedule may hold one thread before one of its strong operations until nobody else goes on, so
 that another one wins the lock or the ticket that it would win.
@@ -11,11 +11,12 @@ that another one wins the lock or the ticket that it would win.
 import gc
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from fencewright.lowering.ptx.code.text import PtxFunction
 from fencewright.simulator.threads.lanes import (
     FOLDS,
     BarrierWait,
@@ -24,11 +25,10 @@ from fencewright.simulator.threads.lanes import (
     together,
 )
 from fencewright.simulator.threads.machine import Machine
+from fencewright.simulator.threads.rounds import Rounds
 from fencewright.simulator.threads.state import WARP, Block, Thread
 from fencewright.simulator.threads.unknown import NotExecuted, OutOfBounds, UnknownUsed
 
-PATIENCE = 64
-"""Polls of the same value by every thread after which nothing is expected to change it."""
 GENERATED = "<kernel>"
 """The file name of compiled kernels, by which their lines are found in tracebacks."""
 
@@ -144,8 +144,8 @@ class Scheduler:
     """Runs all threads of a machine."""
 
     def __init__(
-        self, machine: Machine, entry: Entry, lines: dict[int, int], *,
-        schedule: Schedule = IN_ORDER, limit: int = 20_000_000,
+        self, machine: Machine, entry: Entry, lines: dict[int, int],
+        functions: Sequence[PtxFunction], *, schedule: Schedule = IN_ORDER, limit: int = 20_000_000,
     ):  # fmt: skip
         self.machine, self.entry, self.lines, self.limit = machine, entry, lines, limit
         self.delay = schedule.delay
@@ -154,6 +154,7 @@ class Scheduler:
         self.lazy: deque[Thread] = deque()
         self.outcome = Outcome()
         self.idle = 0
+        self.rounds = Rounds(machine, functions)
         machine.cluster_arrive = self.cluster_arrive
         order = reversed(machine.threads) if schedule.is_reverse else machine.threads
         self.ready.extend(each for each in order if not self._is_held(each, 0))
@@ -180,8 +181,9 @@ class Scheduler:
                 # All others wait, or have polled in vain since one of them went on.
                 thread, self.held, self.delay = self.held, None, None
                 self.idle = 0
-            elif self.lazy and not self._is_stuck():
+            elif self.lazy:
                 thread = self.lazy.popleft()
+                self.rounds.lazy.add(thread)
             elif self._meet_anyway():
                 self.idle = 0
                 continue
@@ -189,6 +191,9 @@ class Scheduler:
                 outcome.hang = tuple(self._waiting())
                 return outcome
             outcome.steps += 1
+            if self._comes_round(thread):
+                outcome.hang = tuple(self._waiting())
+                return outcome
             if outcome.steps > self.limit:
                 outcome.problem = (
                     f"{self.limit} turns of its threads are not enough: a loop does not end, or "
@@ -206,11 +211,28 @@ class Scheduler:
             machine.late.pop(0)()
         return outcome
 
-    def _is_stuck(self) -> bool:
-        """True where all that can run have polled one place each in vain, often and in turn."""
-        if self.idle <= PATIENCE * len(self.lazy):
+    def _comes_round(self, thread: Thread) -> bool:
+        """True where everything is as it was, and nothing is left that could go on instead."""
+        rounds, turn = self.rounds, self.outcome.steps
+        if turn >= rounds.until:
+            rounds.begin(thread, turn)
             return False
-        return all(each.vain >= PATIENCE for each in self.lazy)
+        if thread is not rounds.thread or not rounds.is_whole():
+            return False
+        starved = [each for each in self.lazy if each not in rounds.lazy]
+        if self.machine.late:
+            self.machine.late.pop(0)()
+        elif self.held is not None:
+            self.ready.append(self.held)
+            self.held = self.delay = None
+        elif starved:
+            self.ready.extend(starved)
+            self.lazy = deque(each for each in self.lazy if each in rounds.lazy)
+        elif not self._meet_anyway():
+            return True
+        rounds.begin(thread, turn)
+        rounds.lazy.update(starved)
+        return False
 
     def _go_on(self, thread: Thread) -> None:
         generator = thread.generator
@@ -232,7 +254,7 @@ class Scheduler:
             if not self._stop_before(thread):
                 (self.lazy if thread.is_lazy else self.ready).append(thread)
         elif kind is int:
-            self._loop(thread, generator)
+            self._loop(thread)
         else:
             self._cluster_wait(thread, request)
 
@@ -254,12 +276,11 @@ class Scheduler:
             stops[place] = (stop if first is None else first[0]), stop
         return self.delay is not None and self._is_held(thread, stop)
 
-    def _loop(self, thread: Thread, generator: Any) -> None:
+    def _loop(self, thread: Thread) -> None:
         """A thread has jumped back often: it polls if nothing in it has changed since."""
-        now = dict(generator.gi_frame.f_locals)
-        now.pop("turns", None)
-        if thread.locals is not None and (now == thread.locals) is True:
-            thread.is_lazy, thread.vain = True, PATIENCE
+        now = self.rounds.state(thread)
+        if now == thread.locals:
+            thread.is_lazy = True
         elif not thread.polls:
             thread.is_lazy = False
         thread.locals = now

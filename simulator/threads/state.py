@@ -37,7 +37,7 @@ class Thread:
         "block", "bulk_group", "copies", "copy_group",
         "done", "generator", "index", "is_lazy", "lane", "local", "locals", "matrix_group",
         "number", "order", "polls", "rank", "region", "result", "shared", "stop", "stops", "tx",
-        "ty", "tz", "vain", "waits", "warp",
+        "ty", "tz", "waits", "warp",
     )  # fmt: skip
 
     def __init__(self, number: int, index: int, block: "Block", place: Size):
@@ -52,7 +52,6 @@ class Thread:
         self.polls: dict[Any, Any] = {}
         self.locals: Any = None
         self.is_lazy = self.done = False
-        self.vain = 0
         self.region = -1
         self.result: Any = None
         self.waits: Any = None
@@ -64,7 +63,6 @@ class Thread:
         """Notice that it does something for the first time."""
         self.polls.clear()
         self.is_lazy = False
-        self.vain = 0
 
     def __str__(self) -> str:
         return f"thread {self.index} of block {self.block.number}"

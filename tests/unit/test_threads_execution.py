@@ -15,7 +15,7 @@ from fencewright.simulator.threads.launch import (
     parse_launch,
     values,
 )
-from fencewright.simulator.threads.schedule import IN_ORDER, Schedule
+from fencewright.simulator.threads.schedule import IN_ORDER, Delay, Schedule
 
 _HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
 _BEGIN = """
@@ -365,6 +365,64 @@ L:  and.b32 %r4, %r3, 63; mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd1, %rd4;
     ld.relaxed.gpu.global.u32 %r5, [%rd5]; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 2000;
     @%p1 bra L; ret;"""
     assert run(kernel(body)).outcome.is_done
+
+
+_COUNT = "add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 2000;"
+_LOOK = "ld.volatile.global.u32 %r6, [%rd1+64];"
+_FLAG = "setp.eq.u32 %p1, %r6, 0;"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        f"L: {_LOOK} {_COUNT} @%p2 bra L;",
+        f"L: {_LOOK} {_FLAG} {_COUNT} and.pred %p2, %p1, %p2; @%p2 bra L;",
+        f"L: atom.global.or.b32 %r6, [%rd1+64], 0; {_COUNT} @%p2 bra L;",
+        f"L: {_LOOK} st.volatile.global.u32 [%rd1+68], 0; {_COUNT} @%p2 bra L;",
+        f"L: {_LOOK} bar.sync 0; {_COUNT} @%p2 bra L;",
+        # The count of rounds is in memory, and no register has it at the jump.
+        "L: ld.global.u32 %r5, [%rd3+256]; add.u32 %r5, %r5, 1; st.global.u32 [%rd3+256], %r5; "
+        "setp.lt.u32 %p2, %r5, 9000; mov.u32 %r5, 0; @%p2 bra L; mov.u32 %r5, 2000;",
+    ],
+)
+def test_a_poll_that_ends_by_a_count_is_no_hang(loop: str) -> None:
+    """Nothing else changes in 2,000 rounds, or nothing that a register has."""
+    body = f"mov.u32 %r5, 0; {loop} st.global.u32 [%rd3], %r5;"
+    assert result(kernel(body), "k<<<1, 16>>>(i32[128])")[0] == 2000
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        # A count that decides nothing in the loop, and what is written again or to and fro.
+        f"L: {_LOOK} {_FLAG} {_COUNT} @%p1 bra L;",
+        f"L: {_LOOK} {_FLAG} st.volatile.global.u32 [%rd3+128], 3; @%p1 bra L;",
+        f"L: {_LOOK} {_FLAG} xor.b32 %r5, %r5, 1; st.global.u32 [%rd3+128], %r5; @%p1 bra L;",
+        # One lane polls for its warp, one for its block.
+        f"L: mov.u32 %r6, 0; setp.eq.u32 %p2, %r1, 0; @%p2 {_LOOK} "
+        f"shfl.sync.idx.b32 %r6, %r6, 0, 31, 0xffffffff; {_FLAG} @%p1 bra L;",
+        f"L: mov.u32 %r6, 0; setp.eq.u32 %p2, %r1, 0; @%p2 {_LOOK} {_FLAG} "
+        "bar.red.and.pred %p1, 0, %p1; @%p1 bra L;",
+        "L: bar.sync 0; bra L;",
+        "L: bra L;",
+    ],
+)
+def test_rounds_that_come_back_to_what_was_hang(loop: str) -> None:
+    found = run(kernel(f"mov.u32 %r5, 0; {loop} st.global.u32 [%rd3], %r5;"), limit=10**5)
+    assert found.outcome.hang
+    assert not found.outcome.problem
+
+
+def test_a_held_thread_goes_on_when_others_go_round() -> None:
+    """A thread that the schedule holds is who sets the flag that lanes at a barrier look for."""
+    body = f"""
+    setp.eq.u32 %p2, %r1, 31; @%p2 bra S;
+L:  mov.u32 %r6, 1; setp.eq.u32 %p3, %r1, 0; @%p3 {_LOOK} {_FLAG}
+    shfl.sync.idx.b32 %r6, %r6, 0, 31, 0x7fffffff; {_FLAG} @%p1 bra L; ret;
+S:  st.volatile.global.u32 [%rd1+64], 1;
+    """
+    schedule = Schedule(delay=Delay(31, 1))
+    assert result(kernel(body), schedule=schedule)[16] == 1
 
 
 def test_a_barrier_that_not_all_reach_hangs() -> None:
