@@ -7,15 +7,14 @@ import sys
 import tempfile
 import zlib
 
-import lit.formats
-
-from fencewright.tools.dev import fork_server
-from fencewright.tools.dev.lit_runner import EXCLUDED, SERVER, SUFFIXES, features
+from fencewright.tools.dev.fork_server import preload
+from fencewright.tools.dev.lit_format import InFork
+from fencewright.tools.dev.lit_runner import EXCLUDED, SUFFIXES, features
 from fencewright.tools.embedded.in_process import TOOLS
 from fencewright.tools.llvm_tools import LLVM_VERSION, find_llvm_tool
 
 config.name = "fencewright"
-config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_format = InFork()
 config.test_source_root = os.path.dirname(__file__)
 # A folder of its own for each checkout: two may run at a time.
 checkout = zlib.crc32(config.test_source_root.encode())
@@ -33,9 +32,8 @@ def command(name: str, *words: str) -> tuple[str, str]:
     return rf"(?<![\w./-]){re.escape(name)}(?![\w./=-])", text.replace("\\", r"\\")
 
 
-# With the server of make lit a module starts in a tenth of the time.
-server = lit_config.params.get(SERVER)
-run_module = fork_server.replacement(server) if server else (sys.executable, "-m")
+preload()
+run_module = (sys.executable, "-m")
 
 # LLVM's FileCheck is the stricter of the two: FENCEWRIGHT_FILECHECK=python takes the other.
 filecheck = find_llvm_tool("FileCheck")

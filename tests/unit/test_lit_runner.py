@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -38,13 +37,12 @@ def test_a_run_notices_that_lit_did_nothing(
     def silent(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, 0, "")
 
-    monkeypatch.setattr(lit_runner, "fork_server", lambda: nullcontext("nowhere"))
     monkeypatch.setattr(lit_runner.subprocess, "run", silent)
     assert run_lit([LIT / "tools" / "fence-opt"]) == 1
     assert "lit did not run the" in capfd.readouterr().err
 
 
-def test_lit_needs_no_server(capfd: pytest.CaptureFixture[str]) -> None:
+def test_lit_runs_without_the_runner(capfd: pytest.CaptureFixture[str]) -> None:
     lit = Path(sys.executable).with_name("lit")
     test = LIT / "tools" / "fence-opt" / "errors.mlir"
     assert subprocess.run([lit, test], check=False).returncode == 0
@@ -92,7 +90,7 @@ def test_what_only_llvm_reads_is_found(form: str, tmp_path: Path) -> None:
     assert unreadable_checks(test) == []
 
 
-# lit itself, with each tool a fork
+# lit itself, with each test a fork
 
 CONFIGURATION = f"""
 lit_config.load_config(config, {str(LIT / "lit.cfg.py")!r})
@@ -125,6 +123,39 @@ def test_lit_fails_damaged_tests(tmp_path: Path, capfd: pytest.CaptureFixture[st
     )
     found = {name: end for end, name in ends}
     assert found == {"right": "PASS", "expected": "XFAIL", **dict.fromkeys(DAMAGED, "FAIL")}
+
+
+def test_a_test_that_ends_its_process_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    killed = "import os\nfrom fencewright.tools.dev import lit_format\n"
+    killed += "lit_format.import_module = lambda _: os.kill(os.getpid(), 9)\n"
+    (folder / "lit.cfg.py").write_text(
+        CONFIGURATION.format(str(folder), str(tmp_path / "output")) + killed
+    )
+    for name in "xy":
+        (folder / f"{name}.mlir").write_text("\n".join((*IS_RIGHT, FUNCTION)))
+    assert run_lit([folder]) == 1
+    said = capfd.readouterr().out
+    assert said.count("its process ended with status -9") == 2
+    assert re.search("Failed: 2", said)
+
+
+def test_streams_of_a_call_are_those_of_a_process(tmp_path: Path) -> None:
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "lit.cfg.py").write_text(CONFIGURATION.format(str(folder), str(tmp_path / "out")))
+    lines = (
+        "// RUN: fence-opt %s > %t.out && filecheck %s < %t.out && cat %t.out | fence-opt | cat",
+        "// RUN: not fence-opt %s.nothing 2>&1 | filecheck %s --check-prefix=ERROR",
+        "// RUN: not fence-opt %s.nothing 2> %t.err && filecheck %s --check-prefix=ERROR < %t.err",
+        "// RUN: not fence-opt < /dev/null",
+        "// ERROR: error:",
+    )
+    (folder / "x.mlir").write_text("\n".join((*lines, IS_RIGHT[1], FUNCTION)))
+    assert run_lit([folder]) == 0
 
 
 def test_a_folder_whose_name_has_a_space(tmp_path: Path) -> None:

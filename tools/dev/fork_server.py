@@ -1,9 +1,9 @@
 """Stands for ``python -m MODULE`` without Python's start-up: every request runs in a fork of its
 own.
 
-lit starts the project's tools some five hundred times, and most of that time goes into imports.
-``fork_client`` sends a request here: its arguments, environment, working directory and standard
-streams. A fork becomes that process, with the modules imported already.
+The examples of the pages start the project's tools a thousand times, and most of that time goes
+into imports. ``fork_client`` sends a request here: its arguments, environment, working directory
+and standard streams. A fork becomes that process, with the modules imported already.
 """
 
 import gc
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -96,25 +96,30 @@ def _become(connection: socket.socket) -> NoReturn:
     while piece := connection.recv(1 << 16):
         message += piece
     folder, environment, module, argv = marshal.loads(message)
+
+    def run() -> int:
+        sys.argv = [module, *argv]
+        sys.modules.pop(module, None)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        return 0
+
+    os._exit(with_streams(streams, folder, environment, run))
+
+
+def with_streams(
+    streams: Sequence[int], folder: str, environment: Mapping[str, str], run: Callable[[], int]
+) -> int:
+    """Run a function as a process with these descriptors would; returns the exit status of that."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         os.dup2(streams[number], number)
-        os.close(streams[number])
         stream = open(number, mode, buffering=1 if name == "stderr" else -1, closefd=False)  # noqa: SIM115  (open as long as the process)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    os._exit(_status(module, argv))
-
-
-def _status(module: str, argv: list[str]) -> int:
-    """The exit status of ``python -m module argv``."""
-    sys.argv = [module, *argv]
-    sys.modules.pop(module, None)
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-        status = 0
+        status = run()
     except SystemExit as request:
         status = request.code if isinstance(request.code, int) else int(request.code is not None)
         if isinstance(request.code, str):
@@ -126,26 +131,26 @@ def _status(module: str, argv: list[str]) -> int:
     return status & 0xFF
 
 
-def _look_up() -> None:
-    """Lower for each architecture: every fork then has the plug-ins, tables and types of that."""
+def preload() -> None:
+    """Import all, and lower for each architecture: forks have its plug-ins, tables and types."""
     from fencewright.lowering.targets import backend_of, known_targets
 
+    for name in PRELOADED:
+        package = import_module(name)
+        for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+            import_module(module.name)
     chips = {backend_of(name).architecture: name for name in known_targets()}
     for chip in chips.values():
         done = call(TOOLS["fence-opt"], ("--mcpu", chip, "-t", "asm"), KERNEL)
         if done.status:
             raise RuntimeError(done.stderr)
+    gc.freeze()
 
 
 def main() -> None:
     """Serve the listening socket whose descriptor is the argument."""
     with socket.socket(fileno=int(sys.argv[1])) as listener:
-        for name in PRELOADED:
-            package = import_module(name)
-            for module in pkgutil.walk_packages(package.__path__, f"{name}."):
-                import_module(module.name)
-        _look_up()
-        gc.freeze()
+        preload()
         serve(listener)
 
 
