@@ -52,12 +52,12 @@ lint: $(READY) check-checks ## check format, lint rules and generated checks
 types: $(READY) ## check types (pyright, strict)
 	$(BIN)/pyright
 
-# Both run, whatever the first finds.
+# Both run, whatever one finds: lit while pytest, in one process, collects.
 test: $(READY) ## run the tests: the FileCheck tests through lit, all others (or TESTS=files) through pytest
+	$(LIT) & \
 	failed=0; \
-	$(LIT) || failed=1; \
 	$(SHARED) --leave-campaigns $(TESTS) || failed=1; \
-	exit $$failed
+	wait $$! && exit $$failed
 
 lit: $(READY) ## run the FileCheck tests through lit
 	$(LIT)
@@ -119,15 +119,14 @@ campaigns: $(READY) ## run what `make test` leaves: long tests, and campaigns wi
 random-campaigns: $(READY) ## run the random programs that `make campaigns` leaves (a quarter of an hour)
 	$(SHARED) -m random
 
-# Both run, whatever the first finds.
 every-test: $(READY) ## run all of `make test` and `make campaigns`, collected once
+	$(LIT) & \
 	failed=0; \
-	$(LIT) || failed=1; \
 	$(SHARED) -m "not random" || failed=1; \
-	exit $$failed
+	wait $$! && exit $$failed
 
-long: $(READY) ## run the cases of long tests that `make test` leaves (or of TESTS=files), and no campaign
-	$(SHARED) -m "long and not campaign and not random" $(TESTS)
+long: $(READY) ## run all but campaigns (or all cases of TESTS=files but those)
+	$(SHARED) -m "not campaign and not random" $(TESTS)
 
 test-seconds: $(READY) ## measure what each test takes, for the choice of `make test` (half an hour)
 	$(SIDE_BY_SIDE) --write-seconds $(SECONDS_OF_TESTS) --leave-campaigns

@@ -1,6 +1,7 @@
 """What ``make test`` and ``.ci/run`` promise: nothing that fails is passed over, and no LLVM is needed."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -24,9 +25,9 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 def test_make_test_runs_both_and_fails_if_either_does(
     lit: int, pytest_status: int, status: int
 ) -> None:
-    stubs = (f"LIT=sh -c 'echo lit ran; exit {lit}'", f"PYTEST=sh -c 'echo pytest ran; exit {pytest_status}'")  # fmt: skip
+    stubs = (f"LIT=sh -c 'sleep 0.2; echo lit ran; exit {lit}'", f"PYTEST=sh -c 'echo pytest ran; exit {pytest_status}'")  # fmt: skip
     done = run("make", "--silent", "-o", ".venv/.ready", *stubs, "test")
-    assert (done.returncode, done.stdout) == (status, "lit ran\npytest ran\n")
+    assert (done.returncode, done.stdout) == (status, "pytest ran\nlit ran\n")
 
 
 def test_make_help_has_every_target_in_its_group() -> None:
@@ -43,7 +44,7 @@ def test_make_help_has_every_target_in_its_group() -> None:
 @pytest.fixture
 def ci(tmp_path: Path) -> str:
     """The functions of ``.ci/run`` without what runs them, to be read by a shell in the root."""
-    functions, _, _ = (ROOT / ".ci" / "run").read_text().partition("\nfor stage in ")
+    functions, _, _ = (ROOT / ".ci" / "run").read_text().partition("\nfor name in ")
     path = tmp_path / "functions.sh"
     path.write_text(functions.replace('cd "$(dirname "$0")/.."', ""))
     return f". {path};"
@@ -113,7 +114,7 @@ timed() {{ echo "$@"; }}
     ("only", "steps"),
     [
         ("", ["demo", "test"]),
-        ("xdsl", ["demo", *(f"{each} TESTS=tests/unit/test_a.py" for each in ("test", "long"))]),
+        ("xdsl", ["demo", "lit", "long TESTS=tests/unit/test_a.py"]),
     ],
 )
 def test_what_uses_xdsl_runs_with_the_newest_in_all_cases(
@@ -140,3 +141,30 @@ def test_every_test_runs_with_the_oldest_xdsl(ci: str) -> None:
     assert run("sh", "-c", f"{ci} {said}").stdout.splitlines() == [
         "--jobs=2 -", "xdsl==0.74.*", "every-test"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("failing", ["", "everything", "oldest", "newest"])
+def test_all_stages_run_at_once_and_none_is_passed_over(ci: str, failing: str) -> None:
+    stages = (
+        "everything() { sleep 0.3; echo did all; }; oldest() { echo did one; }; newest() { :; };"
+    )
+    fails = f"{failing}() {{ echo did little; false; echo did more; }};" if failing else ""
+    done = run("sh", "-c", f"{ci} {stages} {fails} at_once")
+    assert done.returncode == bool(failing)
+    ends = [line for line in done.stdout.splitlines() if re.fullmatch(r"== \w+: \d+ s", line)]
+    named = [line.split()[1].rstrip(":") for line in ends]
+    after = {"oldest": ["everything"], "newest": ["everything", "oldest"]}
+    every = ["everything", "oldest", "newest"]
+    assert named == after.get(failing, [each for each in every if each != failing])
+    assert "did more" not in done.stdout
+    assert ("did little" in done.stdout) == bool(failing)
+
+
+def test_the_stages_are_those_of_the_script() -> None:
+    """Without names install runs, then all others; with names those."""
+    text = (ROOT / ".ci" / "run").read_text()
+    documented = re.findall(r"^#   (\w+) {2,}", text, re.MULTILINE)
+    assert [name for name in documented if f"\n{name}() {{\n" in text] == documented
+    begun = re.findall(r"\bstage (\w+)", text.partition("at_once() {")[2])
+    assert sorted(["install", *begun]) == sorted(documented)
+    assert text.endswith('\nfor name in ${*:-install at_once}; do\n    stage "$name"\ndone\n')
