@@ -4,12 +4,15 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from fencewright.tools.dev.pytest_seconds import (
     MOST,
     Measured,
+    _Stopwatch,  # pyright: ignore[reportPrivateUsage]
     level_of,
     read_table,
     spread,
@@ -95,6 +98,18 @@ def test_what_is_measured_is_marked(tmp_path: Path, forks: str) -> None:
     kept = run(tmp_path, "--forks", forks, "--seconds", "seconds.tsv", "-m", "not long")
     assert "8 passed, 3 deselected" in left
     assert "3 passed, 8 deselected" in kept
+
+
+def test_what_takes_long_without_a_row_is_named() -> None:
+    stopwatch = cast(Any, _Stopwatch(None, {"a.py::test_a": Measured(1, 9.0)}))
+    cases = {"test_a": 9.0, "test_b[1]": 0.7, "test_b[2]": 0.7, "test_c": 0.9}
+    for name, cpu in cases.items():
+        for when, properties in (("call", []), ("teardown", [("cpu", cpu)])):
+            report = SimpleNamespace(when=when, nodeid=f"a.py::{name}", user_properties=properties)
+            stopwatch.pytest_runtest_logreport(report)
+    written: list[str] = []
+    stopwatch.pytest_terminal_summary(SimpleNamespace(write_line=written.append))
+    assert written == ["1.4 s, and no row of make test-seconds: a.py::test_b"]
 
 
 def test_the_table_is_of_tests_that_are_there() -> None:

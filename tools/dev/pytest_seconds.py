@@ -12,11 +12,14 @@ from typing import cast
 
 import pytest
 
-MOST = 26.0
+MOST = 60.0
 """CPU seconds that the cases of all tests may take which are not marked."""
 
 LEAST = 0.05
 """CPU seconds of a test that is not worth a row."""
+
+NAMED = 1.0
+"""CPU seconds of a test without a row that is named at the end of a run."""
 
 MARKER = "long"
 
@@ -69,9 +72,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure where that is asked for."""
-    if (file := cast(Path | None, config.getoption("--write-seconds"))) is not None:
-        config.pluginmanager.register(_Stopwatch(file))
+    """Measure where there is a table to write or to read."""
+    to_write, to_read = (
+        cast(Path | None, config.getoption(name)) for name in ("--write-seconds", "--seconds")
+    )
+    if to_write or to_read:
+        config.pluginmanager.register(_Stopwatch(to_write, to_read and _rows(to_read)))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,7 +85,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark what takes long, before ``-m`` looks at marks."""
     if (file := cast(Path | None, config.getoption("--seconds"))) is None:
         return
-    table = read_table(file.read_text(encoding="utf-8"))
+    table = _rows(file)
     level = level_of(table.values(), MOST)
     for name, cases in _by_test(items).items():
         if (row := table.get(name)) is None:
@@ -90,11 +96,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(MARKER)
 
 
+def _rows(file: Path) -> Mapping[str, Measured]:
+    return read_table(file.read_text(encoding="utf-8"))
+
+
+def _is_campaign(item: pytest.Item) -> bool:
+    return any(map(item.get_closest_marker, ("campaign", "random")))
+
+
 def _by_test(items: Iterable[pytest.Item]) -> Mapping[str, list[pytest.Item]]:
     """The cases of each test, without those that are left to campaigns anyway."""
     tests = defaultdict[str, list[pytest.Item]](list)
     for item in items:
-        if not any(map(item.get_closest_marker, ("campaign", "random"))):
+        if not _is_campaign(item):
             tests[_test_of(item.nodeid)].append(item)
     return tests
 
@@ -109,10 +123,14 @@ def _cpu() -> float:
 
 
 class _Stopwatch:
-    """Adds up the CPU seconds of each test, in whichever process it runs, and writes the table."""
+    """Adds up the CPU seconds of each test, in whichever process it runs.
 
-    def __init__(self, file: Path):
-        self._file = file
+    Writes the table, or names what takes long and has no row in it.
+    """
+
+    def __init__(self, to_write: Path | None, rows: Mapping[str, Measured] | None):
+        self._file = to_write
+        self._rows = rows
         self._begun = 0.0
         self._measured: dict[str, Measured] = {}
 
@@ -124,18 +142,29 @@ class _Stopwatch:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Stop, and add the seconds to the last report."""
-        if call.when == "teardown":
+        if call.when == "teardown" and not _is_campaign(item):
             item.user_properties.append(("cpu", _cpu() - self._begun))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add one case."""
-        if report.when != "teardown":
+        properties = dict(report.user_properties)
+        if report.when != "teardown" or "cpu" not in properties:
             return
-        seconds = sum(cast(float, value) for key, value in report.user_properties if key == "cpu")
         name = _test_of(report.nodeid)
         row = self._measured.get(name, Measured(0, 0.0))
-        self._measured[name] = Measured(row.cases + 1, row.seconds + seconds)
+        seconds = row.seconds + cast(float, properties["cpu"])
+        self._measured[name] = Measured(row.cases + 1, seconds)
 
     def pytest_sessionfinish(self) -> None:
         """Write the table."""
-        self._file.write_text(write_table(self._measured), encoding="utf-8")
+        if self._file is not None:
+            self._file.write_text(write_table(self._measured), encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name the tests that the table should have a row of."""
+        if self._rows is None or self._file is not None:
+            return
+        for name, row in sorted(self._measured.items()):
+            if row.seconds > NAMED and name not in self._rows:
+                said = f"{row.seconds:.1f} s, and no row of make test-seconds: {name}"
+                terminalreporter.write_line(said)
