@@ -1,6 +1,7 @@
 """The evidence for a figure of hardware, which rows of measurements carry beside their value."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from fencewright.lowering.vocabulary import FastStrEnum
 
@@ -16,14 +17,14 @@ class Evidence(FastStrEnum):
     DOCUMENTED = "documented"
     INFERRED = "inferred"
 
-    @property
+    @cached_property
     def rank(self) -> int:
         """0 for the strongest."""
         return tuple(Evidence).index(self)
 
     def weaker(self, other: "Evidence") -> "Evidence":
         """The weaker of two: a conclusion from both has no better evidence."""
-        return max(self, other, key=lambda each: each.rank)
+        return other if other.rank > self.rank else self
 
 
 @dataclass(frozen=True, slots=True)
