@@ -1,4 +1,4 @@
-"""Writes docs/gpu-memory.md: what an H200 measured, beside what Fencewright says of it.
+"""Writes the tables of docs/gpu-memory.md: what an H200 measured, beside what Fencewright says.
 
 ``python memory_page.py`` reads tests/data/memory; ``--check`` ends with status 1 if the page is another.
 """
@@ -25,7 +25,7 @@ from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.accesses.ptx import TAG_WAVEFRONTS
 from fencewright.tools.fence_sim import main as fence_sim
 from fencewright.tools.inputs.litmus.files import parse_module
-from fencewright.tools.reports.markdown import markdown_table
+from fencewright.tools.reports.markdown import markdown_table, written
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "memory"
@@ -103,39 +103,19 @@ def compared(launch: Launch, told: Counters, measured: Counters) -> tuple[str, .
     return launch.name, f"{len(live) - len(other)} of {len(live)}", "; ".join(other) or "-", *moved
 
 
-def kernels() -> Iterator[str]:
-    yield "## Whole kernels"
-    yield ""
-    yield "Ten kernels of `examples/memory` and `examples/kernels`, lowered for sm_90, run lane by lane by"
-    yield "`fence-sim traffic` and counted by Nsight Compute: predicted / measured. *Exact* counts"
-    yield "requests, sectors, tag wavefronts, wavefronts and bank conflicts of shared memory. Two kernels poll."
-    yield ""
+def kernels() -> str:
+    """The counters of whole kernels: predicted, and measured."""
     measured = counted(DATA / "h200-kernels.txt")
     rows = [compared(each, predicted(each), measured[each.name]) for each in LAUNCHES]
-    yield markdown_table(("kernel", "exact", "not", *(name for name, _ in MOVED)), rows)
-    yield "Inexact counts, with known causes:"
-    yield ""
-    yield "- Memory reads include 2.5 to 4 KiB of code and parameters."
-    yield "- In the matrix product two work-groups of one SM sometimes hit each other's lines in L1."
-    yield "- In the stencil L1 merges nearly simultaneous stores of neighbouring warps to one sector."
-    yield "- A copy of every 32nd word has 0.7 % more passes of the tag stage, varying by run:"
-    yield "  its loads in flight exceed the room of L1 (below)."
-    yield "- The look-back scan has five wavefronts of shared loads, and as many conflicts, in each work-group"
-    yield "  that are not bank conflicts (below)."
-    yield ""
+    return markdown_table(("kernel", "exact", "not", *(name for name, _ in MOVED)), rows)
 
 
 CARVE_OUTS = (0, 8, 16, 32, 64, 100, 132, 164, 196, 228)
 """KiB of an SM that may be shared memory: Hopper tuning guide, 1.4.2.4."""
 
 
-def room() -> Iterator[str]:
-    yield "### Passes repeated for lack of room"
-    yield ""
-    yield "Tag wavefronts of `copy` by an SM's lines in flight (one load of every resident wave) and the room"
-    yield "that shared memory leaves of the 256 KiB. If the lines fit, the count is as predicted; otherwise some"
-    yield "passes are repeated, depending on timing. `fence-sim traffic` labels counts of such loads *inferred*."
-    yield ""
+def room() -> str:
+    """Tag wavefronts by the lines in flight and their room."""
     found: list[tuple[object, ...]] = []
     for words in rows_of("h200-tags.txt"):
         groups, stride, shared, _, measured = map(int, words)
@@ -147,21 +127,17 @@ def room() -> Iterator[str]:
                       f"{told:,}", f"{measured:,}", more))  # fmt: skip
     head = ("work-groups", "stride", "KiB of shared memory each", "lines on the way, KiB", "room, KiB",
             "predicted", "measured", "more")  # fmt: skip
-    yield markdown_table(head, list(dict.fromkeys(found)))
-    yield "### Repeated shared loads"
-    yield ""
-    yield "The look-back scan with one work-group, without some of its instructions. No shared load"
-    yield "has a bank conflict, and Nsight Compute counts none by instructions (`memory_l1_wavefronts_shared`)."
-    yield "The hardware's count vanishes without the loads or the relaxed stores of global memory, and"
-    yield "changes with the timing of a shared load. So a shared load is repeated if L1 serves global memory"
-    yield "at that moment. `fence-sim traffic` does not model time and counts none."
-    yield ""
+    return markdown_table(head, list(dict.fromkeys(found)))
+
+
+def repeated() -> str:
+    """Wavefronts of the look-back scan without some of its instructions."""
     rows: list[tuple[str, ...]] = []
     for line in (DATA / "h200-scan.txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             name, _, counts = line.partition(": ")
             rows.append(("-" if name == "whole" else name, *counts.split()))
-    yield markdown_table(("without", "shared loads", "wavefronts", "conflicts"), rows)
+    return markdown_table(("without", "shared loads", "wavefronts", "conflicts"), rows)
 
 
 def _tag_wavefronts(waves: int, stride: int) -> tuple[int, int]:
@@ -187,13 +163,8 @@ _CDNA_COUNTERS = (
 )
 
 
-def kernels_on_cdna() -> Iterator[str]:
-    yield "## The same kernels on an MI300X, predicted only"
-    yield ""
-    yield "The predictions of `fence-sim traffic --mcpu gfx942`, not measured. Reduction,"
-    yield "look-back scan and spin lock are the `_waves` versions of `examples/memory`, since the CDNA"
-    yield "path of MLIR branches as a whole wave; the look-back scan has tiles of 256 words instead of 4096."
-    yield ""
+def kernels_on_cdna() -> str:
+    """The counters of the same kernels on CDNA, predicted only."""
     rows: list[tuple[str, ...]] = []
     executed = [0, 0]
     for launch in CDNA_LAUNCHES:
@@ -201,12 +172,15 @@ def kernels_on_cdna() -> Iterator[str]:
         rows.append((launch.name, *(f"{found.get(name, 0):,}" for _, name in _CDNA_COUNTERS)))
         for elects in (False, True):
             executed[elects] += write_backs(launch, elects=elects)
-    yield markdown_table(("kernel", *(name for name, _ in _CDNA_COUNTERS)), rows)
     names = ", ".join(f"`{name}`" for _, name in _CDNA_COUNTERS)
-    yield f"The counters: {names}. Only the spin lock has write-backs, of its first wave, one each time"
-    yield "that the lock is given back, so that there is nothing to elect: all kernels together execute"
-    yield f"{executed[False]} without the pass `elect-release`, and {executed[True]} with it."
-    yield ""
+    return (
+        markdown_table(("kernel", *(name for name, _ in _CDNA_COUNTERS)), rows)
+        + f"""
+The counters: {names}. Only the spin lock has write-backs, of its first wave, one each time
+that the lock is given back, so that there is nothing to elect: all kernels together execute
+{executed[False]} without the pass `elect-release`, and {executed[True]} with it.
+"""
+    )
 
 
 def write_backs(launch: Launch, *, elects: bool) -> int:
@@ -232,18 +206,15 @@ LEVELS = {
 }  # fmt: skip
 
 
-def latencies() -> Iterator[str]:
-    yield "## Latencies"
-    yield ""
-    yield "Cycles of a dependent load, on one thread, 6,144 loads in random order around a ring."
-    yield ""
+def latencies() -> str:
+    """Cycles of a dependent load, by level."""
     found = [
         (level, LEVELS[level], f"{int(size) >> 10} KiB" if int(size) < 1 << 20 else
          f"{int(size) >> 20} MiB", cycles)
         for level, _, size, _, cycles in rows_of("h200-latencies.txt")
     ]  # fmt: skip
     found.sort(key=lambda row: [*LEVELS].index(row[0]))
-    yield markdown_table(("served by", "load", "ring", "cycles"), found)
+    return markdown_table(("served by", "load", "ring", "cycles"), found)
 
 
 RATES = {
@@ -253,23 +224,14 @@ RATES = {
 }
 
 
-def rates() -> Iterator[str]:
-    yield "## Rates within an SM"
-    yield ""
-    yield "Rates of 1024 threads on each of the 132 SMs that read in a loop, all SMs together. At the device's"
-    yield "1,980 MHz 128 bytes a clock are 33,454 GB/s, which shared memory and L1 reach."
-    yield ""
+def rates() -> str:
+    """Rates of all SMs together, by level."""
     found = [(level, RATES[level], f"{int(rate):,}") for level, rate in rows_of("h200-rates.txt")]
-    yield markdown_table(("read from", "by", "GB/s"), found)
+    return markdown_table(("read from", "by", "GB/s"), found)
 
 
-def strides() -> Iterator[str]:
-    yield "## Strided reads"
-    yield ""
-    yield "Every n-th 4-byte word is read: of 256 MiB from memory once, of 16 MiB in L2 64 times."
-    yield "GB/s count requested words. *Moved* counts sectors of 32 bytes, and"
-    yield "at memory the 64 bytes that L2 fetches at least."
-    yield ""
+def strides() -> str:
+    """Bandwidths of strided reads."""
     found: list[tuple[object, ...]] = []
     for words, far, near in rows_of("h200-strides.txt"):
         stride = int(words) * 4
@@ -277,7 +239,7 @@ def strides() -> Iterator[str]:
         moved = f"{float(far) * fetched:,.0f}", f"{float(near) * sectors:,.0f}"
         found.append((words, stride, far, moved[0], near, moved[1]))
     head = ("stride", "bytes", "memory", "moved", "L2", "moved")
-    yield markdown_table(head, found)
+    return markdown_table(head, found)
 
 
 # Lines that stay in L1
@@ -286,7 +248,8 @@ _SECTORS = 4
 """What each access of a launch on a line asks for."""
 
 
-def kept() -> Iterator[str]:
+def kept() -> Mapping[str, str]:
+    """The parts on lines that stay in L1: two sentences, and what each access does to a line."""
     measured = counted(DATA / "h200-l1.txt")
     launches = l1_launches()
     changed = sum(each.executed != each.accesses for each in launches)
@@ -294,30 +257,17 @@ def kept() -> Iterator[str]:
     for launch in launches:
         told, real = l1_predicted(launch), measured[launch.name]
         wrong += any(told.get(name, 0) != real.get(name, 0) for name in PREDICTED)
-    yield "## Lines that stay in L1"
-    yield ""
-    yield f"{len(launches)} launches of one warp, each of up to three accesses one after another to the same sectors"
-    yield "(`benchmarks/gpu/memory_l1.py`), counted by Nsight Compute on an NVIDIA H200, 2026-11-22: requests,"
-    yield "sectors, hits and misses of loads, sectors to and from L2. Launches that count otherwise than"
-    yield f"predicted: {wrong}."
-    yield ""
-    yield "Hits of an access to a line loaded by `ld.ca`, and of an `ld.ca` right after it:"
-    yield ""
     groups: dict[tuple[str, ...], list[str]] = {}
     for access in (*LOADS, *L1_STORES, *ATOMICS):
         groups.setdefault(tuple(_found(access, measured)), []).append(_short(access))
     head = ("access", "finds the line", "leaves the line", "brings it in")
-    yield markdown_table(head, [(", ".join(names), *found) for found, names in groups.items()])
-    yield "An acquiring fence of a scope beyond `.cta` empties L1, except local memory."
-    yield "`ld.mmio` requests a sector for each lane. `st.cg` fills L1 as other stores"
-    yield "do, although the PTX ISA says that it caches in L2 only; only `st.L1::no_allocate` does not."
-    yield ""
-    yield "L1 keeps local memory: stores stay there, also across a fence, loads hit, and vectors of two and"
-    yield "four words are two and four requests. A load of unwritten local memory counts as a hit"
-    yield "too, though it reads L2: by definition, or because of the profiler's previous pass."
-    yield f"Of {changed} launches ptxas forwards the store to the load after it, as the count of executed local loads"
-    yield "says: they are compared without that load."
-    yield ""
+    rows = [(", ".join(names), *found) for found, names in groups.items()]
+    return {
+        "launches": f"Of {len(launches)} launches {wrong} count otherwise than predicted.\n",
+        "kept": markdown_table(head, rows),
+        "forwarded": f"Of {changed} launches ptxas forwards the store to the load after it, as the "
+        "count of executed local loads\nsays: they are compared without that load.\n",
+    }
 
 
 def _found(access: str, measured: Mapping[str, Counters]) -> Iterator[str]:
@@ -341,61 +291,44 @@ STORES = (0, 1, 2, 4, 8, 16, 32, 48)
 SHAPES = ((1, 1), (8, 1), (32, 1), (1, 132), (8, 132), (32, 132))
 
 
-def fences() -> Iterator[str]:
-    yield "## Fences after stores"
-    yield ""
-    yield "Cycles of a `fence.acq_rel` that every warp executes after n stores of each lane, by warps"
-    yield "of a work-group and SMs: the median over the warps of each warp's best of 16 rounds."
-    yield ""
+def fences() -> Mapping[str, str]:
+    """The parts on fences after stores: coalesced, and scattered."""
     middles = {
         (scope, int(lane), int(stores), (int(warps), int(blocks))): int(middle)
         for scope, lane, stores, warps, blocks, _, middle, _ in rows_of("h200-fences.txt")
     }
-    for lane, said in ((4, "coalesced, 4 sectors a store"), (32, "scattered, 32 sectors a store")):
+    head = ("fence", "warps", "SMs", *(f"n = {n}" for n in STORES))
+
+    def table(lane: int) -> str:
         found = [
             (f"`.{scope}`", *shape, *(middles[scope, lane, n, shape] for n in STORES))
             for scope in ("cta", "gpu", "sys")
             for shape in SHAPES
         ]
-        yield f"Stores {said}:"
-        yield ""
-        yield markdown_table(("fence", "warps", "SMs", *(f"n = {n}" for n in STORES)), found)
-    yield "So a `.gpu` fence waits for the stores of its own warp, one sector"
-    yield "after another, in one queue with fences of other warps. One warp of 32 that fences for its"
-    yield "work-group after a barrier pays once instead of 32 times."
-    yield ""
+        return markdown_table(head, found)
+
+    return {"coalesced": table(4), "scattered": table(32)}
 
 
-def page() -> str:
-    """The whole page."""
-    lines = [
-        "# Memory on an H200: measured beside predicted",
-        "",
-        "<!-- Written by benchmarks/gpu/memory_page.py from tests/data/memory. -->",
-        "",
-        "Measured on an NVIDIA H200, driver 580.159.04, with Nsight Compute 2025.3.1 where counters are",
-        "meant. `benchmarks/gpu` has the scripts. [access.md](access.md) has the rules for single accesses.",
-        "",
-        *kernels(),
-        *room(),
-        *kernels_on_cdna(),
-        *latencies(),
-        *rates(),
-        *strides(),
-        *kept(),
-        *fences(),
-    ]
-    return "\n".join(lines).rstrip() + "\n"
+def parts() -> Mapping[str, str]:
+    """The parts of the page."""
+    return {
+        "kernels": kernels(),
+        "tags": room(),
+        "repeated": repeated(),
+        "cdna": kernels_on_cdna(),
+        "latencies": latencies(),
+        "rates": rates(),
+        "strides": strides(),
+        **kept(),
+        **fences(),
+    }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    arguments = parser.parse_args()
-    if arguments.check:
-        return int(PAGE.read_text(encoding="utf-8") != page())
-    PAGE.write_text(page(), encoding="utf-8")
-    return 0
+    return written(PAGE, parts(), check=parser.parse_args().check)
 
 
 if __name__ == "__main__":
