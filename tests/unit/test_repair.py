@@ -592,6 +592,15 @@ def test_fences_and_waits_are_priced(capsys: pytest.CaptureFixture[str], tmp_pat
     )
 
 
+def test_a_kernel_without_fences_has_no_costs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code = tmp_path / "k.ptx"
+    code.write_text(".version 8.0\n.target sm_90\n.visible .entry k() { ret; }\n")
+    assert fence_check.main(["--cost", str(code)]) == 0
+    assert f"{code}: no fence, barrier or wait, so none has a cost\n" in capsys.readouterr().out
+
+
 def test_prices_are_json(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--format", "json", str(EXHIBITS["waits-back-to-back"].folder / "wrong.s")]
     assert fence_check.main(["--cost", *asked]) == 0

@@ -154,6 +154,8 @@ _PRICE_HEADER = ("line", "instruction", "cost", "source")
 
 def _price_table(lines: Sequence[PricedLine], file: str) -> Iterator[str]:
     """A line for each fence and wait, and one for each function; costs are of one execution."""
+    if not lines:
+        yield f"{file}: no fence, barrier or wait, so none has a cost"
     for name, own in _by_function(lines).items():
         cells = [_PRICE_HEADER, *map(_price_cells, own)]
         widths = [max(len(row[n]) for row in cells) for n in range(len(_PRICE_HEADER) - 1)]
