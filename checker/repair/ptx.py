@@ -89,13 +89,6 @@ class PtxCode:
             by_line.setdefault(each.line, []).append(each)
         return [each for line in dict.fromkeys(lines) for each in by_line.get(line, ())]
 
-    def puts(self, text: str, about: Collection[int], last: int) -> Iterator[Repair]:
-        """The text put wherever it can matter: between these statements first, the nearest to the
-        last of them before the others, and the end of a loop last."""
-        gaps = sorted(self.gaps(about), key=lambda gap: _distance(*gap, min(about), last))
-        for action, number, _ in gaps:
-            yield (Edit(action, self.spots[number], text),)
-
     def gaps(self, about: Collection[int] = ()) -> Iterator[tuple[Action, int, bool]]:
         """The places between statements: before all that others may notice, of loads in a row that
         it is not ``about`` the first, and at the end of a block that goes on at a label; True where
@@ -192,30 +185,27 @@ def _numbers_of(code: PtxCode, fault: Fault) -> tuple[list[int], int]:
     return numbers or [0], max((each.number for each in code.at((fault.line,))), default=0)
 
 
-def _between(*texts: str) -> Row:
-    """The texts between what a finding is about, each at all places before the next text.
+def _between(*texts: str, near: Sequence[bool] = (True, False)) -> Row:
+    """The texts between what a finding is about, each at all places before the next text, then at
+    all others: what is far is hardly meant.
 
-    The places between come first, whatever the text: what is far is hardly meant.
+    The nearest to its line come before the others, and the end of a loop last.
     """
-    return _several(_put(texts, near=True), _put(texts, near=False))
-
-
-def _put(texts: Iterable[str], *, near: bool) -> Row:
-    """The texts at the places between what a finding is about, or at all others."""
 
     def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
         about, last = _numbers_of(code, fault)
-        for text in texts:
-            for repair in code.puts(text, about, last):
-                if (about[0] < _number_of(code, repair[0]) <= last) is near:
-                    yield repair
+        gaps = sorted(code.gaps(about), key=lambda gap: _distance(*gap, about[0], last))
+        for is_near, text in product(near, texts):
+            for action, number, _ in gaps:
+                if (about[0] < number <= last) is is_near:
+                    yield (Edit(action, code.spots[number], text),)
 
     return candidates
 
 
 def _at_copies(text: str) -> Row:
     """The text at all copies of one statement of the source, or without line numbers at all
-    statements of one kind: of an unrolled loop, of which one at least is between what a finding is
+    statements of one name: of an unrolled loop, of which one at least is between what a finding is
     about."""
 
     def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
@@ -226,16 +216,12 @@ def _at_copies(text: str) -> Row:
         for action, number, _ in code.gaps():
             at = statements[number]
             edit = Edit(action, code.spots[number], text)
-            copies.setdefault((action, at.source, at.statement.operation), {})[number] = edit
+            copies.setdefault((action, at.source, at.statement.opcode.name), {})[number] = edit
         for own in copies.values():
             if len(own) > 1 and not own.keys().isdisjoint(near):
                 yield tuple(own.values())
 
     return candidates
-
-
-def _number_of(code: PtxCode, edit: Edit) -> int:
-    return next(number for number, spot in code.spots.items() if spot == edit.at)
 
 
 def _orders(ordering: str, *, reads: bool) -> Row:
@@ -527,16 +513,6 @@ def _map_fences(code: PtxCode, fault: Fault) -> Iterator[Repair]:
             yield (Edit(Action.BEFORE, code.spots[each.number], fence),)
 
 
-def _several(*rows: Row) -> Row:
-    """The candidates of several rows, one row after another."""
-
-    def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
-        for row in rows:
-            yield from row(code, fault)
-
-    return candidates
-
-
 def _gone(code: PtxCode, fault: Fault) -> Iterator[Repair]:
     """The statement left out."""
     for each in code.at((fault.line,)):
@@ -567,62 +543,63 @@ def _narrower_proxy(code: PtxCode, fault: Fault) -> Iterator[Repair]:
                 yield code.renamed(each, f"{each.statement.opcode.name}.{space}")
 
 
-_RELEASES = _several(_orders("release", reads=False), _between(*_FENCES))
-_SIGNALS = _several(
-    _as_update,
-    _tested_reads,
-    _orders("release", reads=False),
-    _both_orders(("release", "acquire")),
-    _all_orders,
-    _between(*_FENCES),
-)
-_ACQUIRES = _several(_orders("acquire", reads=True), _between(*_FENCES))
-_BARRIERS = _between(_MEET)
+_RELEASES = (_orders("release", reads=False), _between(*_FENCES))
+_ACQUIRES = (_orders("acquire", reads=True), _between(*_FENCES))
+_PROXIES = (_between(*_PROXY_FENCES),)
 _MEETINGS = (_MEET, _WARP_MEETS)
-_IN_CLUSTER = _several(_cluster_arrivals, _between(_CLUSTER_MEETS), _before_ends)
+_IN_CLUSTER = (_cluster_arrivals, _between(_CLUSTER_MEETS), _before_ends)
 
-ROWS: Mapping[Rule, Row] = MappingProxyType(
+ROWS: Mapping[Rule, tuple[Row, ...]] = MappingProxyType(
     {
         Rule.RELEASE: _RELEASES,
         Rule.ACQUIRE: _ACQUIRES,
-        Rule.SEQ_CST: _between(*(f"fence.sc.{scope};" for scope in (_CTA, _CLUSTER, _GPU, _SYS))),
-        Rule.COHERENCE: _several(_orders("relaxed", reads=True), _orders("relaxed", reads=False)),
-        Rule.LOST_BARRIER: _BARRIERS,
-        Rule.SPIN: _several(
+        Rule.SEQ_CST: (
+            _between(*(f"fence.sc.{scope};" for scope in (_CTA, _CLUSTER, _GPU, _SYS))),
+        ),
+        Rule.COHERENCE: (_orders("relaxed", reads=True), _orders("relaxed", reads=False)),
+        Rule.LOST_BARRIER: (_between(_MEET),),
+        Rule.SPIN: (
             _orders("relaxed", reads=True),
             _both_orders(("relaxed", "relaxed"), ("release", "acquire"), is_weak=True),
         ),
-        Rule.UNORDERED_WAIT: _several(
-            _orders("acquire", reads=True), _all_orders, _between(*_FENCES)
-        ),
-        Rule.UNORDERED_SIGNAL: _SIGNALS,
-        Rule.MISSING_BARRIER: _several(
+        Rule.UNORDERED_WAIT: (_orders("acquire", reads=True), _all_orders, _between(*_FENCES)),
+        Rule.UNORDERED_SIGNAL: (
             _as_update,
             _tested_reads,
-            _put(_MEETINGS, near=True),
+            _orders("release", reads=False),
+            _both_orders(("release", "acquire")),
+            _all_orders,
+            _between(*_FENCES),
+        ),
+        Rule.MISSING_BARRIER: (
+            _as_update,
+            _tested_reads,
+            _between(*_MEETINGS, near=(True,)),
             _at_copies(_MEET),
-            _put(_MEETINGS, near=False),
+            _between(*_MEETINGS, near=(False,)),
         ),
-        Rule.PROXY_FENCE: _between(*_PROXY_FENCES),
-        Rule.PROXY_ACQUIRE: _between(*_PROXY_FENCES),
-        Rule.PROXY_READS: _between(*_PROXY_FENCES),
-        Rule.TENSORMAP_FENCE: _map_fences,
-        Rule.READ_ONLY: _uncached,
-        Rule.ASYNC_UNWAITED: _waits,
-        Rule.WGMMA_FENCE: _between("wgmma.fence.sync.aligned;"),
-        Rule.GRID_DEPENDENCY: _between("griddepcontrol.wait;"),
-        Rule.MBARRIER_SCOPE: _of_mbarriers,
-        Rule.MBARRIER_INIT: _several(
-            _ended_mbarrier, _between(_MEET, "fence.mbarrier_init.release.cluster;"), _IN_CLUSTER
+        Rule.PROXY_FENCE: _PROXIES,
+        Rule.PROXY_ACQUIRE: _PROXIES,
+        Rule.PROXY_READS: _PROXIES,
+        Rule.TENSORMAP_FENCE: (_map_fences,),
+        Rule.READ_ONLY: (_uncached,),
+        Rule.ASYNC_UNWAITED: (_waits,),
+        Rule.WGMMA_FENCE: (_between("wgmma.fence.sync.aligned;"),),
+        Rule.GRID_DEPENDENCY: (_between("griddepcontrol.wait;"),),
+        Rule.MBARRIER_SCOPE: (_of_mbarriers,),
+        Rule.MBARRIER_INIT: (
+            _ended_mbarrier,
+            _between(_MEET, "fence.mbarrier_init.release.cluster;"),
+            *_IN_CLUSTER,
         ),
-        Rule.MBARRIER_ORDER: _of_mbarriers,
+        Rule.MBARRIER_ORDER: (_of_mbarriers,),
         Rule.CLUSTER_BARRIER: _IN_CLUSTER,
-        Rule.SURPLUS_BARRIER: _gone,
-        Rule.SURPLUS_WAIT: _gone,
-        Rule.SURPLUS_FENCE: _gone,
-        Rule.SURPLUS_PROXY_FENCE: _several(_gone, _narrower_proxy),
-        Rule.SURPLUS_RELEASE: _weaker,
-        Rule.SURPLUS_ACQUIRE: _weaker,
+        Rule.SURPLUS_BARRIER: (_gone,),
+        Rule.SURPLUS_WAIT: (_gone,),
+        Rule.SURPLUS_FENCE: (_gone,),
+        Rule.SURPLUS_PROXY_FENCE: (_gone, _narrower_proxy),
+        Rule.SURPLUS_RELEASE: (_weaker,),
+        Rule.SURPLUS_ACQUIRE: (_weaker,),
     }
 )
 """The candidates of each rule that has any, the smallest first."""
@@ -630,8 +607,8 @@ ROWS: Mapping[Rule, Row] = MappingProxyType(
 
 def candidates_of(file: PtxFile, text: str, fault: Fault) -> Iterator[Repair]:
     """The candidates for the repair of a finding in PTX."""
-    row = ROWS.get(Rule(fault.rule))
     function = file.functions.get(fault.function)
-    if row is None or function is None:
-        return
-    yield from row(code_of(function, text), fault)
+    if function is not None:
+        code = code_of(function, text)
+        for row in ROWS.get(Rule(fault.rule), ()):
+            yield from row(code, fault)
