@@ -72,18 +72,19 @@ def several(what: str, given: Iterable[str]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def word(words: type[_E], what: str, given: str) -> _E:
-    """The member of ``words`` that is ``given``. Raises ``UnsupportedError`` that lists them."""
+def word(words: type[_E], what: str, given: str, others: Iterable[str] = ()) -> _E:
+    """The member of ``words`` that is ``given``. Raises ``UnsupportedError`` that lists them, and
+    ``others`` that stand for some."""
     try:
         return words(given)
     except ValueError:
-        accepted = tuple(str(each.value) for each in words)
+        accepted = (*(str(each.value) for each in words), *others)
         raise UnsupportedError(f"{what} '{given}'", f"unknown {what}", accepted) from None
 
 
 def scope_named(given: str) -> Scope:
     """The scope of that name, or of others' word for it. Raises ``UnsupportedError``."""
-    return word(Scope, "scope", SCOPE_WORDS.get(given, given))
+    return word(Scope, "scope", SCOPE_WORDS.get(given, given), SCOPE_WORDS)
 
 
 def _version(given: object) -> tuple[int, int]:

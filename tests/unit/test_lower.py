@@ -143,7 +143,10 @@ def test_every_operation_and_ordering_is_lowered_or_refused_with_its_reason():
         ),
         ({"target": "vax"}, "unknown target"),
         ({"ordering": "aquire"}, "unknown ordering; accepted: weak, relaxed, acquire"),
-        ({"scope": "galaxy"}, "unknown scope; accepted: singlethread"),
+        (
+            {"scope": "galaxy"},
+            "unknown scope; accepted: singlethread, wavefront, workgroup, cluster, agent, system, thread",
+        ),
         ({"space": None}, "it needs an address space, as space='global'"),
         ({"space": "shared_cluster"}, "gfx942 has no shared_cluster memory"),
         ({"space": "constant"}, "constant memory is not written"),
