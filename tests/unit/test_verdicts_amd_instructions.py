@@ -8,12 +8,14 @@ from test_verdicts_amd import kernel_text
 from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.amd.kernel import kernel_of
+from fencewright.checker.verdicts.amd.lemmas import CdnaLemma, Form, Pieces
 from fencewright.checker.verdicts.amd.operations import by_table, computed
 from fencewright.checker.verdicts.amd.words import Words
 from fencewright.checker.verdicts.expressions import Expressions
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Assumption, Verdict
 from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.value import Apply, Const, Value, ValueTable
 
 _WORD = (1 << 32) - 1
@@ -416,3 +418,26 @@ def test_the_halves_of_two_sums_come_in_either_order():
     assert verdict.kind is VerdictKind.RACE_FREE, verdict.obstacles
     assert "solver" not in verdict.by
     assert _judged(_TWO_SUMS.format(by=9)).kind in (VerdictKind.RACE, VerdictKind.LAUNCH)
+
+
+@pytest.mark.parametrize(
+    ("chip", "bits"),
+    [
+        ("gfx90a", ("glc",)),
+        ("gfx942", ("sc1",)),
+        ("gfx1100", ("dlc", "glc")),
+        ("gfx1200", ("scope:SCOPE_DEV",)),
+        ("gfx1200", ("scope:SCOPE_SE",)),
+    ],
+)
+def test_a_flag_of_a_wider_scope_has_one_scope(chip: str, bits: tuple[str, ...]) -> None:
+    """No piece alone repairs a relaxed flag whose reader has a scalar load: the last that is tried
+    is the widest flag."""
+    store, load = Form(Kind.STORE, bits=bits), Form(Kind.LOAD, bits=bits)
+    lemma = CdnaLemma(
+        chip, False, None, False, True,
+        Form(Kind.STORE), Pieces(waits=False), store, load, Pieces(waits=False),
+        Form(Kind.LOAD, is_scalar=True),
+    )  # fmt: skip
+    assert not lemma.holds()
+    assert "the CDNA machine allows" in lemma.reason()

@@ -177,7 +177,11 @@ def _remedies(lemma: CdnaLemma) -> Iterator[tuple[str, Rule, CdnaLemma]]:
 
 
 def _with(form: Form, bits: tuple[str, ...]) -> tuple[str, ...]:
-    return form.bits if form.in_lds else tuple(dict.fromkeys((*form.bits, *bits)))
+    """The bits of a form with others, each of which has one value: ``scope:`` its scope."""
+    if form.in_lds:
+        return form.bits
+    named = {each.partition(":")[0] for each in bits}
+    return (*bits, *(each for each in form.bits if each.partition(":")[0] not in named))
 
 
 @cache
