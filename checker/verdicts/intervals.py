@@ -324,6 +324,7 @@ class Walks:
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
         self._pending: dict[tuple[int, frozenset[int]], Pending] = {}
         self._missed: dict[tuple[int, Scope], Sequence[tuple[int, tuple[Literal, ...]]]] = {}
+        self._apart: dict[tuple[int | None, Scope, bool], frozenset[int]] = {}
         self._false: dict[tuple[Literal, tuple[int, ...]], bool] = {}
         self._ways: dict[int | None, Mapping[_Node, Roles]] = {}
         for start in self.starts:
@@ -341,17 +342,16 @@ class Walks:
             return own
         return dict.fromkeys((*own, *self.pending(access).positions))
 
-    def parted(self, start: int | None, level: Scope) -> set[int]:
+    def parted(self, start: int | None, level: Scope) -> frozenset[int]:
         """The next barriers to which threads come apart that leave ``start`` together.
 
         Threads that have ended, or that never come to a barrier again, are not waited for, but a
         barrier with a count may be complete before they are.
         """
-        ends = self._ends[start]
-        found = self._parted(start, level, ends)
-        barrier_at = self.kernel.barrier_at
-        if counted := {each for each, _ in ends.values() if barrier_at[each].count is not None}:
-            found |= counted & self._parted(start, level, ends | self._never(start))
+        found = self._parted(start, level, {})
+        barrier_at, ends = self.kernel.barrier_at, self._ends[start].values()
+        if counted := {each for each, _ in ends if barrier_at[each].count is not None}:
+            found = found | counted & self._parted(start, level, self._never(start))
         return found
 
     def missed(self, access: Access, level: Scope) -> Sequence[tuple[int, tuple[Literal, ...]]]:
@@ -369,7 +369,7 @@ class Walks:
         here = self.kernel.block_of[access.instruction]
         for start, state in self._members.get(access.instruction, ()):
             never = self._never(start)
-            parted = self._parted(start, level, self._ends[start] | never)
+            parted = self._parted(start, level, never)
             if not parted:
                 continue
             own = {
@@ -407,21 +407,31 @@ class Walks:
             and exits.intersection(self.kernel.instructions[node[0]])
         }
 
-    def _parted(self, start: int | None, level: Scope, ends: Mapping[_Node, _Ending]) -> set[int]:
+    def _parted(
+        self, start: int | None, level: Scope, never: Mapping[_Node, _Ending]
+    ) -> frozenset[int]:
+        key = start, level, bool(never)
+        if (known := self._apart.get(key)) is None:
+            ends = {**self._ends[start], **never}
+            known = self._apart[key] = frozenset(self._parted_by(start, level, ends))
+        return known
+
+    def _parted_by(
+        self, start: int | None, level: Scope, ends: Mapping[_Node, _Ending]
+    ) -> Iterator[int]:
         forks = [
             node
             for node, targets in self._graphs[start].items()
             if len(targets) > 1 and not self.is_uniform_branch(node[0], level)
         ]
         if not forks or len(set(ends.values())) < 2:
-            return set()
+            return
         every = Graph(tuple(self._graphs[start]), self._graphs[start])
         live = every.within(every.backward.reachable(ends))
         successors = {None: tuple(ends), **live.backward.successors}
         after = immediate_dominators(
             Graph[_Node | None]((None, *live.backward.nodes), successors), None
         )
-        found = set[int]()
         for node in forks:
             if len(live.successors.get(node, ())) < 2:
                 continue
@@ -430,8 +440,7 @@ class Walks:
                 continue
             endings = {ends[each] for each in live.reachable([node]) if each in ends}
             if len(endings) > 1:
-                found |= {barrier for barrier, _ in endings}
-        return found
+                yield from (barrier for barrier, _ in endings)
 
     def _is_of_iteration(self, graph: Graph[_Node], node: _Node, meeting: _Node) -> bool:
         """True where threads that part at a node are in the same iterations where all ways meet.
@@ -439,17 +448,19 @@ class Walks:
         They are where no way to the meeting goes round a loop that has barriers: then each value
         that is uniform is the same for all of them again.
         """
-        loops = self.kernel.loops
-        inside = {self.kernel.block_of[each] for each in self.barriers}
-        between = graph.within(set(graph.nodes) - {meeting}).reachable([node])
         return not any(
-            target != meeting
-            and target[0] in loops
-            and each[0] in loops[target[0]].blocks
-            and inside & loops[target[0]].blocks
-            for each in between
+            target != meeting and (each[0], target[0]) in self._rounds
+            for each in graph.reachable([node], meeting.__ne__)
+            if each != meeting
             for target in graph.successors[each]
         )
+
+    @cached_property
+    def _rounds(self) -> frozenset[tuple[int, int]]:
+        """The edges on which a loop that has barriers begins again."""
+        inside = {self.kernel.block_of[each] for each in self.barriers}
+        own = [each for each in self.kernel.loops.values() if inside & each.blocks]
+        return frozenset((latch, each.head) for each in own for latch in each.latches)
 
     def is_uniform_branch(self, block: int, level: Scope) -> bool:
         """True of a branch on which all threads of a level go one way."""
