@@ -441,3 +441,18 @@ def test_a_flag_of_a_wider_scope_has_one_scope(chip: str, bits: tuple[str, ...])
     )  # fmt: skip
     assert not lemma.holds()
     assert "the CDNA machine allows" in lemma.reason()
+
+
+def test_a_kernel_that_reads_no_third_number_of_a_block_has_the_second_alone():
+    body = (
+        "	s_lshl_b32 s10, ttmp7, 4\n	v_add_nc_u32_e32 v4, s10, v1\n	ds_store_b32 v4, v0\n"
+    )
+    text = kernel_text(body, "gfx1200").replace("workgroup_id_x 1", "workgroup_id_y 1")
+
+    def reads(text: str) -> frozenset[str]:
+        assembly = read_assembly(text, "k.s")
+        checked = check(assembly, assembly.functions["k"])
+        return kernel_of(checked.lifted, checked.entries).specials
+
+    assert reads(text) == {"%tid.x", "%ctaid.y"}
+    assert "%ctaid.z" in reads(text.replace("workgroup_id_y 1", "workgroup_id_z 1"))

@@ -212,17 +212,12 @@ class LaneRegisters(RegisterValues):
                 )
                 yield "ttmp8", e.apply("or", (self.words.shifted(wave, 25), rest), _WORD)
             yield "ttmp9", table.constant("%ctaid.x", _WORD)
-            yield (
-                "ttmp7",
-                e.apply(
-                    "add",
-                    (
-                        table.constant("%ctaid.y", _WORD),
-                        self.words.shifted(table.constant("%ctaid.z", _WORD), 16),
-                    ),
-                    _WORD,
-                ),
-            )
+            above = table.constant("%ctaid.y", _WORD)
+            if descriptor.get("system_sgpr_workgroup_id_z"):
+                # Else the upper half is 0. Source: LLVM 24 SITargetLowering, lowerWorkGroupId.
+                z = self.words.shifted(table.constant("%ctaid.z", _WORD), 16)
+                above = e.apply("add", (above, z), _WORD)
+            yield "ttmp7", above
         ids = [table.thread(f"%tid.{d}", _WORD) for d in "xyz"][: self._dimensions()]
         if self.chip.packed_workitem_ids:
             total = ids[0]
