@@ -64,14 +64,16 @@ def beyond(kernel: Kernel, function: PtxFunction, places: Places) -> Collection[
 
 
 def _is_beyond(statement: Statement, *, is_known: bool, places: Places) -> bool:
-    if any(each.startswith(_TIMES) for each in statement.operands):
+    if statement.specials and any(each.startswith(_TIMES) for each in statement.specials):
         return True
     if statement.kind in _SILENT:
         return False
     if statement.operation_words[0] in (_OTHER_GRIDS, _TENSORS):
         return True
+    if is_known:
+        return False
     own = {places.of(each).space for each in statement.accesses}
-    return not is_known and not (own and own <= _PRIVATE)
+    return not (own and own <= _PRIVATE)
 
 
 @dataclass(frozen=True, slots=True)

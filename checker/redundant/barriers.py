@@ -89,7 +89,7 @@ def _without_conflict(intervals: "_Intervals", may_go: Collection[int]) -> Itera
     """The lines of barriers with no possible conflict around them, the last one first."""
     gone: set[int] = set()
     for line in sorted(may_go, reverse=True):
-        own = [*intervals.at(line)]
+        own = intervals.at(line)
         if any(not intervals.next_to[n].isdisjoint(gone) for n in own):
             continue
         if not any(map(intervals.has_conflict, own)):
@@ -168,6 +168,9 @@ class _Intervals:
         self.barriers = [each.instruction for each in barriers]
         self.points: list[_Point] = []
         self._number = {each: n for n, each in enumerate(self.barriers)}
+        self._of_line: dict[int, list[int]] = {}
+        for n, each in enumerate(self.barriers):
+            self._of_line.setdefault(kernel.line_of(each), []).append(n)
         self._beyond = beyond
         self.before, self.after, self.next_to = ([set[int]() for _ in self.barriers] for _ in "123")
         runs = {block: [*self._runs(block)] for block in kernel.instructions}
@@ -184,11 +187,9 @@ class _Intervals:
         for block, state in states.items():
             self._around(runs[block], state)
 
-    def at(self, line: int) -> Iterator[int]:
+    def at(self, line: int) -> Sequence[int]:
         """The barriers of a line: a callee has one for each call."""
-        for number, instruction in enumerate(self.barriers):
-            if self.kernel.line_of(instruction) == line:
-                yield number
+        return self._of_line.get(line, ())
 
     def has_conflict(self, number: int) -> bool:
         """True where something before a barrier may conflict with something after it."""

@@ -295,8 +295,7 @@ def _answer(pair: ThreadPair, together: tuple[Constraint, ...]) -> Answer:
 
 def named(kernel: Kernel, full: frozenset[int]) -> frozenset[Assumption]:
     """The assumption about barriers that have names or counts, if some are among full ones."""
-    counted = any(
-        each.instruction in full and (each.count is not None or each.name is not None)
-        for each in kernel.barriers
+    of_some = kernel.remembered(
+        named, lambda: {n for n, b in kernel.barrier_at.items() if b.count or b.name}
     )
-    return frozenset({Assumption.NAMED_BARRIERS}) if counted else frozenset()
+    return frozenset() if of_some.isdisjoint(full) else frozenset({Assumption.NAMED_BARRIERS})

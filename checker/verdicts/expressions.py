@@ -603,6 +603,8 @@ def with_constant_tables(
     """Accesses of which those are of unknown places that come from a table which the kernel
     writes; only the tables that it does not write stay in ``tables``."""
     own = [*accesses]
+    if not tables:
+        return tuple(own)
     written = {each.place.root for each in own if each.writes}
     for family in [family for family, table in tables.items() if table in written]:
         del tables[family]

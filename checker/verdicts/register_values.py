@@ -205,6 +205,8 @@ class RegisterValues(ABC):
         return frontiers
 
     def _lookup(self, block: int, register: str) -> Value | None:
+        if (found := self._own[block].get(register)) is not None:
+            return found
         home = self._home(block, register)
         if home is None:
             only = self._only.get(register)

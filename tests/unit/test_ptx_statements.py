@@ -11,6 +11,7 @@ import pytest
 from fencewright.checker.nvidia.findings import hazards
 from fencewright.checker.nvidia.surplus import barriers_of_all
 from fencewright.checker.redundant import barriers
+from fencewright.checker.verdicts.model import Kernel
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.ptx.code import statements
@@ -29,6 +30,7 @@ from fencewright.lowering.ptx.code.statements import (
     read_opcode,
     read_statement,
     rows_of,
+    shape_of,
     split_operands,
 )
 from fencewright.lowering.ptx.code.text import read_ptx
@@ -493,13 +495,12 @@ _LONG = """.version 8.6
 
 def test_analyses_read_no_operand_again(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[str] = []
-    shape_of = statements._shape_of
 
     def counted(name: str, brackets: str) -> Shape:
         counts.append(name)
         return shape_of(name, brackets)
 
-    monkeypatch.setattr(statements, "_shape_of", counted)
+    monkeypatch.setattr(statements, "shape_of", counted)
     file = read_ptx(_LONG.format("    st.shared.u32 [%r1+16], %r1; bar.sync 0;\n" * 40), "k.ptx")
     read = len(counts)
     assert read > 0
@@ -525,6 +526,23 @@ def test_barriers_remember_what_is_between_them_alone(monkeypatch: pytest.Monkey
     barriers.idle_barriers(kernel_of(file, function), barriers_of_all(function))
     assert len(widths) >= 200
     assert max(widths) == 2
+
+
+def test_barriers_of_a_line_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    line_of = Kernel.line_of
+
+    def counted(kernel: Kernel, instruction: int) -> int:
+        asked.append(instruction)
+        return line_of(kernel, instruction)
+
+    monkeypatch.setattr(Kernel, "line_of", counted)
+    file = read_ptx(
+        _LONG.format("    st.shared.u32 [%r1+4], %r1;\n    bar.sync 0;\n" * 200), "k.ptx"
+    )
+    function = file.functions["k"]
+    barriers.idle_barriers(kernel_of(file, function), barriers_of_all(function))
+    assert 400 <= len(asked) < 3_000
 
 
 def test_instructions_are_small() -> None:

@@ -7,7 +7,7 @@ Instructions"; "Asynchronous copy".
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import count
 
 from fencewright.checker.verdicts.expressions import (
@@ -429,7 +429,7 @@ class _Filler:
         is_update = statement.kind is Kind.RMW
         sources = [
             operand
-            for role, operand in statement.roles
+            for role, operand in (() if statement.kind is Kind.LOAD else statement.roles)
             if role is OperandRole.USE and not operand.startswith(("[", "{"))
         ]
         is_cas = opcode.update == "cas"
@@ -521,8 +521,7 @@ class _Filler:
         # Each of a pair has its own address for a collective operation.
         if space not in _SHARED or each.statement.operation in _COLLECTIVES:
             return None
-        words = each.statement.opcode.words
-        if not any(word.startswith(("multicast", "cta_group::2")) for word in words):
+        if not _has_word(each.statement.opcode.words, ("multicast", "cta_group::2")):
             return None
         return self.registers.table.opaque(f"ranks of {each.number}", 32, varies=True)
 
@@ -858,7 +857,7 @@ class _Filler:
                 yield Obstacle(self.uncalled or f"a call of '{callee}'", each.line)
             elif statement.opcode.head in _ELSEWHERE:
                 yield Obstacle("textures, surfaces and tensor maps are not followed", each.line)
-            elif any(word.startswith("sync_restrict") for word in statement.opcode.words):
+            elif _has_word(statement.opcode.words, ("sync_restrict",)):
                 yield Obstacle("a fence that is about shared memory alone", each.line)
             elif statement.operation == _GRID_LAUNCH and not self._grid_waits(instructions):
                 yield Obstacle("another grid may run beside this one", each.line)
@@ -914,6 +913,11 @@ def _those(
 ) -> Iterator[PtxInstruction]:
     """The instructions whose operation has a row."""
     return (each for each in instructions if each.statement.operation in rows)
+
+
+@cache
+def _has_word(words: tuple[str, ...], beginnings: tuple[str, ...]) -> bool:
+    return any(word.startswith(beginnings) for word in words)
 
 
 def _space_name(space: AddressSpace | None) -> str:

@@ -36,7 +36,7 @@ def _width(statement: Statement) -> int:
 
 def _plain(operation: str) -> _Made:
     def make(e: Expressions, s: Statement, a: _Arguments, bits: int) -> Value | None:
-        if len(a) != 2 or s.opcode.modifiers & {"sat", "cc", "hi"}:
+        if len(a) != 2 or not s.opcode.modifiers.isdisjoint(("sat", "cc", "hi")):
             return None
         width = _width(s)
         own = [e.resized(each, width) for each in a]

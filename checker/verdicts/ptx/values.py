@@ -188,7 +188,7 @@ class Registers(RegisterValues):
                 yield register, self._returned(each, register)
             return
         sources = statement.sources
-        if any(text.startswith(("{", "[")) for text in sources) or len(targets) > 1:
+        if not statement.shape.is_plain or len(targets) > 1:
             yield from self._several(each, targets, sources)
             return
         # A constant has the width of the operation, which takes the low bits of 64.

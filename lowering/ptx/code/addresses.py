@@ -73,13 +73,17 @@ class Places:
         }
         """Those of the function, and those of the file that it names."""
         self.parameters = {each.name for each in function.parameters}
-        written: dict[str, PtxInstruction | None] = {}
-        for each in function.instructions:
-            for register in each.statement.defines:
-                written[register] = None if register in written else each
-        self.written = written
         self._slices: dict[str, frozenset[str]] = {}
         self._known: dict[tuple[str, AddressSpace | None, int | None], Place] = {}
+
+    @cached_property
+    def written(self) -> Mapping[str, PtxInstruction | None]:
+        """The instruction that writes each register; None of several."""
+        written: dict[str, PtxInstruction | None] = {}
+        for each in self.function.instructions:
+            for register in each.statement.defines:
+                written[register] = None if register in written else each
+        return written
 
     def of(self, access: Access) -> Place:
         """The place of an access."""

@@ -51,11 +51,11 @@ class OperationRow:
     ordering: Ordering | None = None
     scope: Scope | None = None
     proxy: Proxy = Proxy.GENERIC
+    words: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The words that a name has to have, the first of them in front."""
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words that a name has to have, the first of them in front."""
-        return tuple(self.name.split())
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", tuple(self.name.split()))
 
 
 _K, _P = Kind, Proxy
@@ -647,7 +647,7 @@ class Statement:
         opcode, operands = self.opcode, self.operands
         is_known = opcode.known is not None
         read = [*map(_read_operand, operands)]
-        shape = _shape_of(opcode.name, "".join([each.bracket for each in read]))
+        shape = shape_of(opcode.name, "".join([each.bracket for each in read]))
         uses = _read_operand(self.guard).names if self.guard else ()
         for at in shape.used:
             uses += read[at].names
@@ -738,19 +738,22 @@ class Shape:
     """The meaning of an instruction's name for operands that begin with some brackets.
 
     ``roles`` of the operands. ``defined``: the places of those that it writes; ``used``: of those
-    that it reads, no labels. ``accesses``: each with the place of the operand that is its
-    address, -1 if none is. ``is_whole``: no operand is missing, and no address.
+    that it reads, no labels; ``is_plain``: none of these is in brackets. ``accesses``: each with
+    the place of the operand that is its address, -1 if none is. ``is_whole``: no operand is
+    missing, and no address.
     """
 
     roles: tuple[OperandRole, ...]
     defined: tuple[int, ...]
     used: tuple[int, ...]
+    is_plain: bool
     accesses: tuple[tuple[int, Access], ...]
     is_whole: bool
 
 
 @cache
-def _shape_of(name: str, brackets: str) -> Shape:
+def shape_of(name: str, brackets: str) -> Shape:
+    """The shape of an instruction's name with the first brackets of each operand, or ``.``."""
     opcode = read_opcode(name)
     row, known = opcode.row, opcode.known
     roles = tuple(_roles(() if known is None else known.roles, brackets))
@@ -759,10 +762,12 @@ def _shape_of(name: str, brackets: str) -> Shape:
     if row is not None and row.kind not in _ELSEWHERE:
         needed = sum(each in _IN_BRACKETS for each in row.roles)
     least = 0 if row is None else LEAST_OPERANDS.get(row.name, 0)
+    used = tuple(at for at, role in enumerate(roles) if role not in unread)
     return Shape(
         roles,
         tuple(at for at, role in enumerate(roles) if role is OperandRole.DEFINE),
-        tuple(at for at, role in enumerate(roles) if role not in unread),
+        used,
+        all(brackets[at] == "." for at in used),
         () if known is None else tuple(_accesses(opcode, known, roles, brackets)),
         len(brackets) >= least and brackets.count("[") >= needed,
     )
