@@ -563,6 +563,7 @@ def test_instructions_are_small() -> None:
         ("%r1, [%rd1+4],  %r2", ("%r1", "[%rd1+4]", "%r2")),
         ("{%f1, %f2}, [a, {%r1,  %r2}]", ("{%f1, %f2}", "[a, {%r1, %r2}]")),
         ("(%r1), f, (%r2, [a])", ("(%r1)", "f", "(%r2, [a])")),
+        ("[[%r1], 4],  %r2", ("[[%r1], 4]", "%r2")),
         ("[%r1, %r2", ("[%r1, %r2",)),
         ("%r1, ", ("%r1", "")),
     ],
@@ -577,3 +578,9 @@ def test_brackets_tell_forms_of_one_name_apart() -> None:
     again = statement("mbarrier.arrive.shared.b64 _, [%r1]")
     assert (own.defines, remote.defines, again.defines) == (("%rd1",), (), ())
     assert [each.operand(OperandRole.MBARRIER) for each in (own, remote, again)] == ["%r1"] * 3
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[ ]", "[%r1", "%r1]", "(%r1]", "[(%r1)", "][", "{[}]"])
+def test_an_operand_whose_brackets_are_open_is_none(text: str) -> None:
+    assert read_statement(f"ld.global.u32 %r1, {text}") is None
+    assert read_statement("ld.global.u32 %r1, [{%r1, (%r2)}]") is not None

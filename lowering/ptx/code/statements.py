@@ -648,16 +648,10 @@ class Statement:
         is_known = opcode.known is not None
         read = [*map(_read_operand, operands)]
         shape = shape_of(opcode.name, "".join([each.bracket for each in read]))
-        uses = _read_operand(self.guard).names if self.guard else ()
-        for at in shape.used:
-            uses += read[at].names
-        defines: tuple[str, ...] = ()
-        for at in shape.defined:
-            own = read[at].names
-            defines += tuple(name for name in own if name != "_") if "_" in own else own
-        specials: tuple[str, ...] = ()
-        for each in read:
-            specials += each.specials
+        uses = sum([read[at].names for at in shape.used], _read_operand(self.guard).names)
+        defines = sum([read[at].names for at in shape.defined], ())
+        if "_" in defines:
+            defines = tuple(name for name in defines if name != "_")
         ordering = opcode.ordering if is_known else None
         object.__setattr__(self, "ordering", ordering)
         object.__setattr__(self, "scope", opcode.scope if is_known else None)
@@ -669,7 +663,7 @@ class Statement:
         object.__setattr__(self, "uses", uses)
         accesses = (*map(self._access, shape.accesses),) if shape.accesses else ()
         object.__setattr__(self, "accesses", accesses)
-        object.__setattr__(self, "specials", specials)
+        object.__setattr__(self, "specials", sum([each.specials for each in read], ()))
 
     def __str__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""
@@ -717,20 +711,14 @@ class Statement:
         at, access = made
         if at < 0:
             return access
-        size = self._copied if access.size == _COPIED else access.size
-        address = _inner(self.operands[at])
+        size, address = access.size, _inner(self.operands[at])
+        if size == _COPIED:
+            size = number(next((each for each in self.operands if not each.startswith("[")), ""))
         return Access(address, access.reads, access.writes, access.proxy, access.space, size)
-
-    @property
-    def _copied(self) -> int | None:
-        """The bytes of a copy: the first operand that is no address, if it is a constant."""
-        given = [each for each in self.operands if not each.startswith("[")]
-        found = _NUMBER.fullmatch(given[0]) if given else None
-        return None if found is None else number(found[0])
 
 
 _COPIED = -1
-"""The size of accesses of a copy, which an operand has."""
+"""The size of accesses of a copy, which is the first operand that is no address, if constant."""
 
 
 @record()
@@ -792,8 +780,7 @@ def _roles(roles: Sequence[OperandRole], brackets: str) -> Iterator[OperandRole]
 def _accesses(
     opcode: Opcode, row: OperationRow, roles: Sequence[OperandRole], brackets: str
 ) -> Iterator[tuple[int, Access]]:
-    first = next(iter(opcode.spaces), None)
-    second = opcode.spaces[1] if len(opcode.spaces) > 1 else first
+    first, second = (*opcode.spaces, *opcode.spaces[-1:], None, None)[:2]
     size, is_first = _size(opcode, row), True
     for at, role in enumerate(roles):
         if role in (OperandRole.READ, OperandRole.WRITE, OperandRole.UPDATE):
@@ -890,24 +877,18 @@ def read_statement(text: str) -> Statement | None:
 _IN_BRACKETS = frozenset(map(OperandRole, "rwxm"))
 _ELSEWHERE = SILENT | {Kind.TENSOR}
 """Kinds of operations whose addresses have other forms too: descriptors, parameters."""
-_NESTED = re.compile(r"[(){}]|\[[^],]*,")
+_NESTED = re.compile(r"[(){}]|\[[^],]*[,[]")
 """Brackets that may have a comma in them."""
-_PAIRS = {")": "(", "]": "[", "}": "{"}
-_PLAIN = re.compile(r"[^][(){}]+|\[ *[^][(){} ][^][(){}]*\]")
-"""Most operands: without brackets, or an address in one pair of them."""
+_PAIR = re.compile(r"\([^][(){}]*\)|\[[^][(){}]*\]|\{[^][(){}]*\}")
 
 
 def _is_closed(operand: str) -> bool:
     """True of an operand with something in it, in which every bracket has its counterpart."""
-    if _PLAIN.fullmatch(operand):
-        return True
-    opened: list[str] = []
-    for character in operand:
-        if character in _OPENING:
-            opened.append(character)
-        elif character in _CLOSING and (not opened or opened.pop() != _PAIRS[character]):
-            return False
-    return not opened and operand.replace(" ", "") not in ("", "[]")
+    if operand.replace(" ", "") in ("", "[]"):
+        return False
+    while (rest := _PAIR.sub("", operand)) != operand:
+        operand = rest
+    return not any(map(operand.count, _OPENING + _CLOSING))
 
 
 def split_operands(text: str) -> tuple[str, ...]:

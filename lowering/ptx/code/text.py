@@ -390,12 +390,11 @@ class _Reader:
             self.instruction()
 
     def outside(self) -> None:
-        if self.version is None:
-            shown = self.text[self.at : self.at + 40].partition("\n")[0].strip()
-            raise self.error(f"expected '.version', found '{shown}': this is no PTX")
-        if self.text[self.at] in ";}":
-            raise self.error(f"'{self.text[self.at]}' outside of a function")
         shown = self.text[self.at : self.at + 40].partition("\n")[0].strip()
+        if self.version is None:
+            raise self.error(f"expected '.version', found '{shown}': this is no PTX")
+        if shown[0] in ";}":
+            shown = shown[0]
         raise self.error(f"'{shown}' outside of a function")
 
     # Directives
