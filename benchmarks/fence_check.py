@@ -179,8 +179,8 @@ def many_branches(folder: Path, sizes: Mapping[str, Sequence[tuple[int, int]]], 
     columns = ("chip", "in", "instructions", "CPU s", "a CPU second", "memory an instruction")
     note = (
         "Loads, shared memory, barriers, branches and stores in turn, with verdicts. Memory is the "
-        "peak of the process, interpreter included; in one function for AMD it grows with the "
-        f"square. Assembler, of up to {_MOST_ASSEMBLED:,} instructions: llvm-mc-22 or ptxas -O0."
+        "peak of the process, interpreter included. "
+        f"Assembler, of up to {_MOST_ASSEMBLED:,} instructions: llvm-mc-22 or ptxas -O0."
     )
     return Result(f"fence-check on {of}", (*columns, "assembler, CPU s"), tuple(rows), note)
 

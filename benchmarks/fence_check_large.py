@@ -8,7 +8,7 @@ from fence_check import CHIP, many_branches
 from harness import Result
 
 _SIZES = {"sm_90": ((1, 91_000), (10_000, 7)), CHIP: ((1, 8_000), (10_000, 7))}
-"""Functions, and the parts of each; one function for AMD needs memory with its square."""
+"""Functions, and the parts of each."""
 
 
 def results() -> list[Result]:

@@ -6,27 +6,39 @@ issued. A barrier orders what is done when it is reached, not what is in flight 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Protocol
 
 from fencewright.checker.amd.accesses import CLUSTER_BARRIER, Operation
+from fencewright.checker.amd.kept import kept, kept_sets
 from fencewright.checker.amd.state import Code
 from fencewright.lowering.code.bits import bits
-from fencewright.lowering.code.dataflow import entries, solve
+from fencewright.lowering.code.dataflow import solve, solve_in_place
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.meetings import barriers_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _At:
     """Masks of operations: the last barriers, and all issued."""
 
     last: int = 0
     issued: int = 0
 
-    def join(self, other: "_At") -> "_At":
-        """The operations that may be on either path."""
-        return _At(self.last | other.last, self.issued | other.issued)
+    def copy(self) -> "_At":
+        """Another one with the same content."""
+        return _At(*_masks_of(self))
+
+    def join(self, other: "_At") -> bool:
+        """Add the operations that may be on the other path; true if some are new."""
+        before = _masks_of(self)
+        self.last |= other.last
+        self.issued |= other.issued
+        return before != _masks_of(self)
+
+
+_masks_of = attrgetter("last", "issued")
 
 
 def met_by_peers(code: Code) -> Mapping[Operation, frozenset[Operation]]:
@@ -113,14 +125,19 @@ class Barriers:
         self.barriers = [
             each for each in code.operations if each.kind is Kind.BARRIER and each.number in places
         ]
-        self.after = {each.number: 0 for each in self.barriers}
-        self.earlier = dict(self.after)
+        self.after, self.earlier = kept_sets(code.others), kept_sets(code.others)
+        for each in self.barriers:
+            self.after[each.number] = self.earlier[each.number] = 0
         self.delivered = 0
         self._to_lds = code.of_kinds(Kind.COPY)
         self._counted = code.accesses | self._to_lds | code.of_kinds(Kind.OPAQUE, Kind.END)
         if (self.barriers or self._to_lds) and self.places:
-            for number, at in entries(code.flow.blocks, _At(), self._leave).items():
-                self._leave(number, at)  # What is noted on the way grows with the state.
+            states = kept(code.others, _masks_of, lambda parts: _At(*parts))
+            states[0] = _At()
+            solve_in_place(graph_of(code.flow.blocks), states, self._leave, [0])
+            for number in states:  # What is noted on the way grows with the state.
+                if not code.flow.blocks[number].successors:
+                    self._leave(number, states[number])
 
     def met(self, barrier: Operation) -> int:
         """The operations between a barrier and the next one, of any of the waves that meet there.
@@ -146,22 +163,25 @@ class Barriers:
         return self._to_lds & ~self.delivered
 
     def _leave(self, number: int, at: _At) -> _At:
-        last, issued = at.last, at.issued
-        before = [*bits(last)]
+        last, issued, since = at.last, at.issued, 0
         for _, operation in self.code.counted[number]:
             if operation is None or operation.number not in self.places:
                 continue
             own, bit = operation.number, operation.bit
-            flight = self.places[own].flight
             if operation.kind is Kind.BARRIER:
-                self.delivered |= issued & ~flight
+                self._note_after(last, since)
+                self.delivered |= issued & ~self.places[own].flight
                 self.earlier[own] |= issued
-                last, issued, before = bit, issued | bit, [own]
+                last, issued, since = bit, issued | bit, 0
                 continue
             if not self.barriers and operation.in_lds and operation.reads:
-                self.delivered |= issued & ~flight
+                self.delivered |= issued & ~self.places[own].flight
             counts = bit & self._counted
-            issued |= bit
-            for each in before if counts else ():
-                self.after[each] |= counts
+            issued, since = issued | bit, since | counts
+        self._note_after(last, since)
         return _At(last, issued)
+
+    def _note_after(self, last: int, since: int) -> None:
+        """Note what is issued after the ``last`` barriers."""
+        for each in bits(last) if since else ():
+            self.after[each] |= since

@@ -14,7 +14,8 @@ from functools import cached_property
 
 from fencewright.checker.amd.accesses import LEVELS, Mode, Operation
 from fencewright.checker.amd.barriers import Barriers
-from fencewright.checker.amd.state import Code, State, code_of, solve, walk
+from fencewright.checker.amd.kept import is_long, kept_sets
+from fencewright.checker.amd.state import Code, State, code_of, kept_states, solve, walk
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.text import Function
@@ -68,6 +69,54 @@ def place_of(state: State) -> Place:
         sum(1 << number for number, reads in state.pending_peer_invalidates.items() if any(reads)),
         dict(state.covered) if state.covered else {},
     )
+
+
+_STRETCH = 64
+"""The steps of a long function whose places are made together."""
+
+
+class _Places(Mapping[int, Place]):
+    """The places of a long function's operations, by number: made anew where one is read, with
+    those near it, as all of them take memory by the square of its length."""
+
+    def __init__(self, code: Code, entries: Mapping[int, State]):
+        self._code, self._entries = code, entries
+        self._begins: list[tuple[int, int]] = []
+        self._within = kept_states(code)
+        self._stretch_of: dict[int, int] = {}
+        self._made: tuple[int, Mapping[int, Place]] = -1, {}
+
+    def begin(self, block: int, first: int, state: State) -> None:
+        """Begin a stretch at a place among the counted steps of a block."""
+        stretch = len(self._begins)
+        self._begins.append((block, first))
+        if first:
+            self._within[stretch] = state.copy()
+        for _, operation in self._code.counted[block][first : first + _STRETCH]:
+            if operation is not None:
+                self._stretch_of[operation.number] = stretch
+
+    def __getitem__(self, number: int) -> Place:
+        stretch = self._stretch_of[number]
+        if stretch != self._made[0]:
+            block, first = self._begins[stretch]
+            state = self._within[stretch] if first else self._entries[block].copy()
+            made: dict[int, Place] = {}
+            for step, operation in self._code.counted[block][first : first + _STRETCH]:
+                if operation is not None:
+                    made[operation.number] = place_of(state)
+                state.step(self._code, step, operation)
+            self._made = stretch, made
+        return self._made[1][number]
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._stretch_of
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._stretch_of)
+
+    def __len__(self) -> int:
+        return len(self._stretch_of)
 
 
 _UNORDERED = CounterEventKind.SCALAR | CounterEventKind.FLAT
@@ -231,7 +280,7 @@ def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
     at, by_flag = [0] * len(Visibility), [False] * len(Visibility)
     in_lds = list(by_flag)
     not_seen = [False] * len(code.mode.scopes)
-    stores_at_barrier: dict[int, int] = {}
+    stores_at_barrier = kept_sets(code.others)
     own = (1 << code.others) - 1
     for number, place in places.items():
         each = code.operations[number]
@@ -296,13 +345,19 @@ def lift_flow(flow: Flow, mode: Mode) -> LiftedFunction:
 def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
     """The guarantees of each operation; ``entries``: the solution of ``solve`` for ``code``."""
     places: dict[int, Place] = {}
+    stretches = _Places(code, entries) if is_long(code.others) else None
     waits: dict[int, Mapping[str, int]] = {}
-    for _, step, operation, state in walk(code, entries):
-        if operation is not None:
+    last, place = -1, 0
+    for number, step, operation, state in walk(code, entries):
+        last, place = number, place + 1 if number == last else 0
+        if stretches is not None and place % _STRETCH == 0:
+            stretches.begin(number, place, state)
+        if operation is None:
+            if step.effects.kind is Kind.WAIT:
+                waits[id(step)] = _counts_in(state, code.waits[step.instruction.line])
+        elif stretches is None:
             places[operation.number] = place_of(state)
-        elif step.effects.kind is Kind.WAIT:
-            waits[id(step)] = _counts_in(state, code.waits[step.instruction.line])
-    return LiftedFunction(code, places, waits)
+    return LiftedFunction(code, places if stretches is None else stretches, waits)
 
 
 def _counts_in(state: State, counts: Mapping[str, int]) -> Mapping[str, int]:

@@ -16,9 +16,10 @@ says which of these count.
 Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease and insertAcquire.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from types import MappingProxyType
 
 from fencewright.checker.amd.accesses import (
@@ -27,6 +28,7 @@ from fencewright.checker.amd.accesses import (
     Operation,
     operations_of,
 )
+from fencewright.checker.amd.kept import Parts, apart, by_number, kept, listed, together
 from fencewright.lowering.cdna.access_names import access_name
 from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
@@ -336,7 +338,7 @@ class State:
         return self._join_operations(other) or news
 
     def _join_operations(self, other: "State") -> bool:
-        before = (self._masks, self.dirty, self.stale, dict(self.covered), self.pending_invalidates)
+        before = (self.masks, self.dirty, self.stale, dict(self.covered), self.pending_invalidates)
         news = self.has_peers and self._join_peers(other)
         # May-sets are joined by union: in flight, dirty, covered, stale, stores at a barrier. That
         # a flat access is in one memory alone has to hold on both paths, but on a path where it is
@@ -365,7 +367,7 @@ class State:
             if number in other.pending_invalidates
         }
         return news or before != (
-            self._masks,
+            self.masks,
             self.dirty,
             self.stale,
             self.covered,
@@ -373,7 +375,7 @@ class State:
         )
 
     @property
-    def _masks(self) -> tuple[int, ...]:
+    def masks(self) -> tuple[int, ...]:
         """The sets of operations that are one mask each."""
         return (
             self.flight,
@@ -382,6 +384,16 @@ class State:
             self.only_in_memory,
             self.only_in_lds,
         )
+
+    @masks.setter
+    def masks(self, masks: tuple[int, ...]) -> None:
+        (
+            self.flight,
+            self.stores_at_barrier,
+            self.unflushed_since_barrier,
+            self.only_in_memory,
+            self.only_in_lds,
+        ) = masks
 
     def _join_peers(self, other: "State") -> bool:
         before = (self.stale_for_peers, self.pending_peer_invalidates)
@@ -706,11 +718,43 @@ def _left(name: Counter, number: int) -> tuple[int, ...]:
     return (number,) if name in _COUNT_STORES else ()
 
 
-def solve(code: Code) -> dict[int, State]:
-    """The state where each block begins that control can reach."""
+def kept_states(code: Code) -> MutableMapping[int, State]:
+    """States by the number of a block, whose clocks are at zero."""
+    others, tokens = code.others, code.tokens
+
+    def parts(state: State) -> Iterator[object]:
+        yield from (*state.masks, *state.stale, *state.stale_for_peers)
+        yield from apart(state.dirty, others)
+        yield dict(state.loads)
+        yield from listed(state.pending_invalidates)
+        yield from listed(state.pending_peer_invalidates)
+        yield from listed({n: [*apart(each, others)] for n, each in state.covered.items()})
+        for counter in state.counters.values():
+            yield from counter.parts(tokens)
+
+    def whole(parts: Parts) -> State:
+        made = State(code)
+        made.masks = tuple(islice(parts, len(made.masks)))
+        made.stale, made.stale_for_peers = ([*islice(parts, len(LEVELS))] for _ in range(2))
+        made.dirty = list(together(parts, _REACHES, others))
+        made.loads = dict(next(parts))
+        made.pending_invalidates = by_number(parts, len(LEVELS))
+        made.pending_peer_invalidates = by_number(parts, len(LEVELS))
+        cut = by_number(parts, 2 * _REACHES)
+        made.covered = {n: together(iter(each), _REACHES, others) for n, each in cut.items()}
+        for counter in made.counters.values():
+            counter.take(parts, tokens)
+        return made
+
+    return kept(others, parts, whole)
+
+
+def solve(code: Code) -> Mapping[int, State]:
+    """The state where each block begins that control can reach, in the order of the text."""
+    entries = kept_states(code)
     if not code.flow.blocks:
-        return {}
-    entries = {0: State(code, code.flow.is_called)}
+        return entries
+    entries[0] = State(code, code.flow.is_called)
 
     def left(number: int, entry: State) -> State:
         leaving = leave(code, number, entry)
@@ -718,7 +762,10 @@ def solve(code: Code) -> dict[int, State]:
         return leaving
 
     solve_in_place(graph_of(code.flow.blocks), entries, left, [0])
-    return dict(sorted(entries.items()))
+    if [*entries] != (text := sorted(entries)):
+        for number in text:
+            entries[number] = entries.pop(number)
+    return entries
 
 
 def leave(code: Code, number: int, entry: State) -> State:

@@ -1,6 +1,6 @@
 """Dataflow over a control-flow graph: one solver, forward or backward, of values or in place."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Protocol, Self, TypeVar
 
@@ -83,7 +83,7 @@ GrowingT = TypeVar("GrowingT", bound=Growing)
 
 def solve_in_place(
     graph: Graph[NodeT],
-    states: dict[NodeT, GrowingT],
+    states: MutableMapping[NodeT, GrowingT],
     transfer: Callable[[NodeT, GrowingT], GrowingT],
     work: Iterable[NodeT],
 ) -> None:
@@ -103,7 +103,9 @@ def solve_in_place(
             if known is None:
                 states[target] = leaving.copy() if is_given else leaving
                 is_given = True
-            elif not known.join(leaving):
+            elif known.join(leaving):
+                states[target] = known  # A mapping may make what it holds anew.
+            else:
                 continue
             yield target
 

@@ -130,13 +130,13 @@ def test_operands_of_arithmetic_are_not_kept() -> None:
 
 def test_barriers_of_a_function_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     solved: list[int] = []
-    entries = barriers.entries
+    solve = barriers.solve_in_place
 
     def counted(*arguments: Any) -> object:
         solved.append(1)
-        return entries(*arguments)
+        return solve(*arguments)
 
-    monkeypatch.setattr(barriers, "entries", counted)
+    monkeypatch.setattr(barriers, "solve_in_place", counted)
     assembly = read_assembly(inputs.amd(1, 2))
     judge_amd.judged(check(assembly, assembly.functions["k0"]))
     assert len(solved) == 1

@@ -179,10 +179,10 @@ class Halves:
         back: dict[int, OneSide] = {}
         others: list[OneSide] = []
         for write in self.code.operations:
-            place = self.places.get(write.number)
-            if place is None or not self._publishes(write):
+            if write.number not in self.accesses or not self._publishes(write):
                 continue
-            if write.number not in self.accesses or self._is_read_here(write):
+            place = self.places.get(write.number)
+            if place is None or self._is_read_here(write):
                 continue
             for each in self._behind_write_backs(write, place, known):
                 back.setdefault(each.about[0], each)

@@ -7,6 +7,7 @@ two equal.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Self
 
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterState
@@ -88,6 +89,22 @@ class OutstandingTokens:
         if shift:
             self.issued = _aged(self.issued, shift, oldest)
             self.bounds.clock = 0
+
+    def parts(self, of: Tokens) -> Iterator[int]:
+        """Its bounds, and its tokens cut between registers and operations; the clock is at zero."""
+        bounds, place = self.bounds, len(of.registers)
+        yield from (bounds.outstanding, bounds.extra, bounds.kinds, len(self.issued))
+        for clock, bits in self.issued.items():
+            yield from (clock, bits & (1 << place) - 1, bits >> place)
+
+    def take(self, parts: Iterator[int], of: Tokens) -> None:
+        """Become the counter of which those are the next ``parts``."""
+        bounds = self.bounds
+        bounds.outstanding, bounds.extra, bounds.kinds, count = islice(parts, 4)
+        for _ in range(count):
+            clock, registers, operations = islice(parts, 3)
+            self.issued[clock] = registers | of.of_operations(operations)
+            self.tokens |= self.issued[clock]
 
     def issue(self, event: CounterEvent, tokens: int) -> None:
         """One more event, which delivers ``tokens``; they need a certain event."""
