@@ -1,6 +1,6 @@
-"""How lit runs a test: in a fork that has imported all of the project's tools and calls them.
+"""The format of lit's tests here: a fork for each, with the project's tools imported and called.
 
-lit starts them eight hundred times, and most of that would be Python's own start.
+Tests start them eight hundred times, and most of that would be Python's own start.
 """
 
 import os
@@ -30,13 +30,13 @@ MAINS: Mapping[str, tuple[str, Sequence[str]]] = {
 
 
 _FOUND = ("requires", "unsupported", "xfails")
-"""What lit reads from a test's file."""
+"""The attributes of a test that lit reads from its file."""
 
 
 class Called:
-    """What ``subprocess.Popen`` is to lit, for ``python -m MODULE ..``; it has ended already.
+    """A call in the place of a ``subprocess.Popen`` of ``python -m MODULE ..``; it has ended.
 
-    What it would have written to a pipe is in a file.
+    Its output is in files where that would have pipes.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class Called:
             stream.seek(0)
 
     def communicate(self) -> tuple[str, str]:
-        """What it wrote."""
+        """Read its output."""
         out, err = (stream.read() if stream else "" for stream in (self.stdout, self.stderr))
         return out, err
 
     def wait(self) -> int:
-        """Its status, as ``subprocess.Popen`` has it."""
+        """Return its status, as ``subprocess.Popen`` has it."""
         return self.returncode
 
 
