@@ -20,16 +20,20 @@ _LOWEST = {
     size: np.uint32(sum(1 << bit for bit in range(0, 32, size))) for size in (1, 2, 4, 8, 16, 32)
 }
 _FULL = {size: np.uint32((1 << size) - 1) for size in _LOWEST}
+_STEPS = tuple((step, np.uint32(step)) for step in (1, 2, 4, 8, 16))
+_HALF, _HALF_BITS = np.uint32(0xFFFF), np.uint32(16)
+_HALVES = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
+_SET = np.unpackbits(_HALVES, axis=1).sum(axis=1, dtype=np.int64)
+"""The number of set bits of each half of a mask."""
 
 
 def touched(words: Words, unit: int) -> Words:
     """The lowest word of each unit of so many bytes that has one of ``words``."""
     size = unit // WORD
     folded = words
-    step = 1
-    while step < size:
-        folded = folded | folded >> np.uint32(step)
-        step *= 2
+    for step, bits in _STEPS:
+        if step < size:
+            folded = folded | folded >> bits
     return folded & _LOWEST[size]
 
 
@@ -40,10 +44,7 @@ def widened(words: Words, unit: int) -> Words:
 
 def how_many_set(words: Words) -> Numbers:
     """The number of set bits of each mask."""
-    pairs = words - (words >> np.uint32(1) & np.uint32(0x55555555))
-    fours = (pairs & np.uint32(0x33333333)) + (pairs >> np.uint32(2) & np.uint32(0x33333333))
-    eights = fours + (fours >> np.uint32(4)) & np.uint32(0x0F0F0F0F)
-    return (eights * np.uint32(0x01010101) >> np.uint32(24)).astype(np.int64)
+    return _SET[words & _HALF] + _SET[words >> _HALF_BITS]
 
 
 def count_units(words: Words, unit: int) -> int:

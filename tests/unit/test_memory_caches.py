@@ -27,6 +27,7 @@ from fencewright.simulator.performance.caches import (
     resized,
 )
 from fencewright.simulator.performance.patterns import lines_of_ranges, lines_of_rows, patterns
+from fencewright.simulator.performance.words import how_many_set, touched
 
 L1, L2, LAST = CacheLevel.L1, CacheLevel.L2, CacheLevel.LAST_LEVEL
 SHAPES = {
@@ -281,3 +282,18 @@ def test_patterns_and_bases_are_the_addresses(
         touched = [(row, line, word) for row, line, mask in parts for word in words_of(mask)]
         assert len(touched) == len({*touched})
         assert {*touched} == expected
+
+
+@pytest.mark.parametrize("unit", [4, 8, 16, 32, 64, 128])
+def test_masks_are_counted_and_folded_as_bit_by_bit(unit: int) -> None:
+    random = np.random.default_rng(unit)
+    masks = random.integers(0, 1 << 32, size=(50, 3), dtype=np.uint32)
+    masks[0] = 0, 1, 0xFFFFFFFF
+    size = unit // 4
+    for mask, number, folded in zip(
+        masks.flat, how_many_set(masks).flat, touched(masks, unit).flat, strict=True
+    ):
+        bits = f"{mask:032b}"[::-1]
+        assert number == bits.count("1")
+        units = [bits[first : first + size] for first in range(0, 32, size)]
+        assert folded == sum(1 << size * at for at, each in enumerate(units) if "1" in each)
