@@ -30,7 +30,8 @@ def results() -> list[Result]:
             "The checks of this project",
             ("command", "what it checks", "CPU time", "wall time"),
             tuple(rows),
-            "test and every-test are two processes each, all others one; `.ci/run` makes those two "
-            "at a time, own-code with 200 programs, and no test by itself.",
+            "lit, test and every-test are two processes each, others one. `.ci/run` makes those "
+            "others two at a time, own-code with 200 programs, no test by itself, and beside all "
+            "that the clones.",
         )
     ]
