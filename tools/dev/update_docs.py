@@ -34,17 +34,17 @@ from fencewright.lowering.sequence import UnsupportedError, WaitCounts
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
-from fencewright.tools.dev.pages.async_paths import async_paths_page
+from fencewright.tools.dev.pages.async_paths import async_paths_parts
 from fencewright.tools.dev.pages.cdna_machine_page import cdna_machine_parts, where_cells
 from fencewright.tools.dev.pages.certificates_page import certificates_parts
 from fencewright.tools.dev.pages.doc_examples import ExampleError, quick_programs, updated
-from fencewright.tools.dev.pages.effects_page import effects_page
+from fencewright.tools.dev.pages.effects_page import effects_parts
 from fencewright.tools.dev.pages.fix_page import fix_parts
-from fencewright.tools.dev.pages.memory_page import memory_page
-from fencewright.tools.dev.pages.museum_page import page as museum_page
+from fencewright.tools.dev.pages.memory_page import memory_parts
+from fencewright.tools.dev.pages.museum_page import museum_parts
 from fencewright.tools.dev.pages.patterns_page import patterns_parts
 from fencewright.tools.dev.pages.stride_table import stride_table
-from fencewright.tools.dev.pages.verdicts_page import verdicts_page
+from fencewright.tools.dev.pages.verdicts_page import verdicts_parts
 from fencewright.tools.reports.markdown import filled, markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
@@ -281,20 +281,17 @@ PAGES = {
     "reference/lowering-cdna.md": _cdna_page,
     "reference/lowering-ptx.md": _ptx_page,
     "reference/differences-from-others-ptx.md": _ptx_differences_page,
-    "reference/memory.md": memory_page,
-    "reference/effects.md": effects_page,
     "reference/rules.md": _rules_page,
-    "reference/verdicts.md": verdicts_page,
-    "museum.md": museum_page,
-    "async-paths.md": async_paths_page,
 }
 
 PARTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
+    "async-paths.md": async_paths_parts,
     "cdna-machine.md": cdna_machine_parts,
     "checker-ptx.md": lambda: _rules_of(PTX),
     "checker.md": lambda: _rules_of(CDNA),
     "fix.md": fix_parts,
     "hierarchy.md": lambda: {"strides": stride_table()},
+    "museum.md": museum_parts,
     "patterns.md": patterns_parts,
     "reference/certificates.md": certificates_parts,
     "reference/costs.md": _costs,
@@ -302,6 +299,9 @@ PARTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
         "gfx9": _differences(DIFFERENCES),
         "gfx1250": _differences(GFX1250_DIFFERENCES),
     },
+    "reference/effects.md": effects_parts,
+    "reference/memory.md": memory_parts,
+    "reference/verdicts.md": verdicts_parts,
 }
 """The pages with prose of their own, and the parts that programs write in them."""
 

@@ -472,20 +472,14 @@ def answers(row: Instruction) -> Mapping[Route, str]:
     return {path: answer(row) for path, answer in TRIED.items()}
 
 
-def async_paths_page() -> str:
-    """The page's text."""
+def async_paths_parts() -> Mapping[str, str]:
+    """The tables of docs/async-paths.md."""
     found = [(row, answers(row)) for row in INSTRUCTIONS]
     rows = [(f"`{row.name}`", *(_cell(each) for each in given.values())) for row, given in found]
-    refused = list(_refusals(found))
-    return "\n".join(
-        (
-            _HEAD,
-            markdown_table(("instruction", *map(str, Route)), rows),
-            "## Refusals",
-            "",
-            markdown_table(("instruction", "path", "answer"), refused),
-        )
-    )
+    return {
+        "paths": markdown_table(("instruction", *map(str, Route)), rows),
+        "refusals": markdown_table(("instruction", "path", "answer"), _refusals(found)),
+    }
 
 
 def _cell(answer: str) -> str:
@@ -504,18 +498,3 @@ def _refusals(found: list[tuple[Instruction, Mapping[Route, str]]]) -> Iterator[
                 by_answer.setdefault(answer.replace("|", "\\|"), []).append(str(path))
         for answer, paths in by_answer.items():
             yield f"`{row.name}`", ", ".join(paths), answer
-
-
-_HEAD = f"""\
-<!-- Written by `make docs`; change tools/dev/pages/async_paths.py, not this page. -->
-# Asynchronous instructions by path
-
-Every asynchronous or otherwise new instruction, tried on each path to the PTX
-model: as an operation of [`scoped`](async.md), lowered and executed; in a .ptx file ([litmus.md](litmus.md)), as which the
-`ptx` dialect is executed too; as inline PTX of LLVM IR; in [columns](columns.md), where the model's search and its
-definition must agree; in {_SEEDS} programs of the [fuzzer](fuzz-async.md); and as a kernel for an H200
-([gpu-litmus.md](gpu-litmus.md)). *yes*: executed; *text*: the call stays unchanged and may
-do anything; *-*: not expressible; *other*: an equivalent
-instruction is run; *refused*: with the line below. Tests of their order are in
-`tests/unit/test_ptx_async.py` and [patterns.md](patterns.md).
-"""

@@ -1,4 +1,6 @@
-"""The page of the effects of LLVM's intrinsics, from the rows."""
+"""The tables of the page of the effects of LLVM's intrinsics, from the rows."""
+
+from collections.abc import Mapping
 
 from fencewright.lowering.cdna.counters.scoreboard import SPACE_EVENTS
 from fencewright.lowering.llvm.intrinsics.amdgpu import AMDGPU_EFFECTS
@@ -17,44 +19,20 @@ _KINDS = {
     CallKind.BARRIER: "the execution barrier of the work-group",
     CallKind.OTHER: "perhaps anything: fences, waits for others, unjudged intrinsics",
 }
-_GROUPS = (
-    ("LLVM's own", LLVM_EFFECTS),
-    ("AMD's", AMDGPU_EFFECTS),
-    ("NVIDIA's", NVVM_EFFECTS),
-)
+_GROUPS = {"llvm": LLVM_EFFECTS, "amd": AMDGPU_EFFECTS, "nvidia": NVVM_EFFECTS}
 
 
-def effects_page() -> str:
-    """The page."""
-    lines = [
-        "<!-- Written by `make docs` from the rows; change the rows, not this page. -->",
-        "# Effects of intrinsics",
-        "",
-        "The effects of calls of LLVM's intrinsics, for the passes on LLVM IR. LLVM's memory",
-        "attributes serve its own optimiser: by them alone a barrier of all waves touches",
-        "*inaccessible* memory, and a flag is a read like any other. So each row was judged by",
-        "itself, from the source in its last column. An intrinsic without a row may do anything,",
-        "unless LLVM knows that it touches no memory and has no side effect.",
-        "`python -m fencewright.tools.dev.campaigns.intrinsics` compares the rows with an",
-        "installed LLVM and lists the intrinsics that it adds. A test does so with LLVM 22, and",
-        "checks that the column *unlike LLVM* has a reason exactly where a row differs.",
-        "",
-        "In names, `*` is one word between dots, `**` one or more; type suffixes are omitted.",
-        "",
-        markdown_table(("kind", "effect on other threads"), list(_KINDS.items())),
-        "On CDNA an access counts by its address space, an asynchronous one in all counters:",
-        "",
-        markdown_table(
-            ("address space", "counters"),
-            [
-                (space, ", ".join(sorted({str(each.counter) for each in events})))
-                for space, events in SPACE_EVENTS.items()
-            ],
-        ),
+def effects_parts() -> Mapping[str, str]:
+    """The tables of docs/reference/effects.md."""
+    spaces = [
+        (space, ", ".join(sorted({str(each.counter) for each in events})))
+        for space, events in SPACE_EVENTS.items()
     ]
-    for title, rows in _GROUPS:
-        lines += [f"## {title}", "", markdown_table(_COLUMNS, [_cells(row) for row in rows])]
-    return "\n".join(lines)
+    return {
+        "kinds": markdown_table(("kind", "effect on other threads"), list(_KINDS.items())),
+        "spaces": markdown_table(("address space", "counters"), spaces),
+        **{name: markdown_table(_COLUMNS, map(_cells, rows)) for name, rows in _GROUPS.items()},
+    }
 
 
 _COLUMNS = ("`llvm.` ...", "kind", "reads", "writes", "if", "known", "unlike LLVM", "source")

@@ -1,6 +1,6 @@
 """docs/reference/memory.md: the rows of the memory hierarchy of both vendors."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fencewright.lowering.cdna.caches import ACCESS_NOUNS
 from fencewright.lowering.cdna.chips import CHIPS
@@ -14,77 +14,25 @@ from fencewright.lowering.table import Illegal
 from fencewright.tools.reports.markdown import markdown_table
 
 UNKNOWN = "not known"
-_NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
-def memory_page() -> str:
-    """The page's text."""
-    return "\n".join(
-        [
-            _NOTE,
-            "# The memory hierarchy, as rows\n",
-            "The rows of `fence-sim access` ([access.md](../access.md)). *measured*: on hardware, "
-            "by the named source. *documented*: by the vendor or LLVM. *inferred*: from other "
-            "chips or instructions, not proven. *not known*: no public source.\n",
-            "## CDNA\n",
-            "### Caches of one XCD or die\n",
-            _by_chip(_cdna_caches()),
-            *_undescribed(),
-            "### Latencies, rates and registers\n",
-            "Cycles where no other unit is given. A rate is bytes a cycle: of L1 for a compute "
-            "unit, of L2 for a channel.\n",
-            _by_chip(_cdna_figures()),
-            "### LDS: lanes that are served together\n",
-            "An access takes a cycle for each phase, and one more for each further word that a "
-            "bank has to give.\n",
-            _lds(),
-            "### Load and store control: what an access does at each cache\n",
-            "Several modes share a row where nothing differs. A store in L1 is written through.\n",
-            _control(),
-            "### Devices\n",
-            "Bandwidths in GB/s of the whole device, latencies in ns, and in cycles of its "
-            "clock.\n",
-            _cdna_devices(),
-            "### Between compute units, of a MI300X where nothing else is said\n",
-            _between(),
-            "### Partition modes\n",
-            _partitionings(),
-            "## NVIDIA\n",
-            "### Memories of an SM, and L2\n",
-            _ptx_memories(),
-            f"Of a thread's local memory lie together: {_figure(ptx.LOCAL_WORD)} bytes; then come "
-            "the same of the next lane.\n",
-            "### From a warp's addresses to requests\n",
-            markdown_table(
-                ("rule", "says", "measured on", "source"),
-                [
-                    (each.rule, each.says, _chips_of(each.measured_on), each.source)
-                    for each in ptx.RULES
-                ],
-            ),
-            "### Accesses in L1 and L2, by qualifier\n",
-            "Of all rows that fit, the farthest from a plain hit holds.\n",
-            _policies(),
-            "### Fences\n",
-            "Cycles after n stores of one warp of an H200, coalesced or with a sector for each "
-            "lane.\n",
-            _fences(),
-            "### Devices\n",
-            markdown_table(
-                ("device", "chip", "SMs", "memory", "clock, MHz", "bandwidth, GB/s", "L2", "L1",
-                 "registers"),
-                [
-                    (
-                        each.name, f"sm_{each.number}", str(each.sms), _bytes(each.memory),
-                        _figure(each.clock), _figure(each.bandwidth), _figure(each.l2_bandwidth),
-                        _figure(each.l1_bandwidth), _figure(each.register_bandwidth),
-                    )
-                    for each in ptx_devices.DEVICES
-                ],
-            ),
-        ]
-    )  # fmt: skip
+def memory_parts() -> Mapping[str, str]:
+    """The tables of docs/reference/memory.md."""
+    return {
+        "caches": "\n".join((_by_chip(_cdna_caches()), *_undescribed())),
+        "figures": _by_chip(_cdna_figures()),
+        "lds": _lds(),
+        "control": _control(),
+        "devices": _cdna_devices(),
+        "between": _between(),
+        "partitions": _partitionings(),
+        "sms": _ptx_memories(),
+        "requests": _requests(),
+        "policies": _policies(),
+        "fences": _fences(),
+        "gpus": _gpus(),
+    }
 
 
 def _bytes(size: float) -> str:
@@ -320,7 +268,28 @@ def _ptx_memories() -> str:
         f"{ptx.SHARED_BANKS} banks of {ptx.SHARED_WORD} bytes. Associativity: {UNKNOWN}. Shared "
         f"memory, warps, blocks and registers: {ptx.HIERARCHIES[0].threads.source}.\n\n"
         + markdown_table(columns, rows)
+        + f"\nOf a thread's local memory lie together: {_figure(ptx.LOCAL_WORD)} bytes; then come "
+        "the same of the next lane.\n"
     )
+
+
+def _requests() -> str:
+    rows = [(each.rule, each.says, _chips_of(each.measured_on), each.source) for each in ptx.RULES]
+    return markdown_table(("rule", "says", "measured on", "source"), rows)
+
+
+def _gpus() -> str:
+    rows = [
+        (
+            each.name, f"sm_{each.number}", str(each.sms), _bytes(each.memory),
+            _figure(each.clock), _figure(each.bandwidth), _figure(each.l2_bandwidth),
+            _figure(each.l1_bandwidth), _figure(each.register_bandwidth),
+        )
+        for each in ptx_devices.DEVICES
+    ]  # fmt: skip
+    columns = ("device", "chip", "SMs", "memory", "clock, MHz", "bandwidth, GB/s", "L2", "L1",
+               "registers")  # fmt: skip
+    return markdown_table(columns, rows)
 
 
 def _policies() -> str:

@@ -11,7 +11,7 @@ import html
 import io
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,21 +22,6 @@ from fencewright.tools.reports.markdown import markdown_table
 
 ROOT = Path(__file__).resolve().parents[3] / "tests" / "museum"
 FORMS = ("wrong", "right")
-
-_HEAD = """<!-- Written by `make docs` from tests/museum; add exhibits there. -->
-
-# The museum
-
-Published synchronisation bugs of compilers, libraries and kernels, each in a few instructions of our own:
-the wrong form, the right one, and the finding of [fence-check](checker.md). The linked threads have the history.
-`tests/unit/test_museum.py` checks that every wrong form has its finding and no right form has any.
-Where only the source shows the required order, it is beside the code:
-
-<!-- not run: it finds something, which is status 1 -->
-```sh
-fence-check --source tests/museum/lost-write-back-wait/source.ll tests/museum/lost-write-back-wait/wrong.s
-```
-"""
 
 
 class Kind(FastStrEnum):
@@ -116,16 +101,16 @@ def said_of(exhibit: Exhibit, form: str) -> Said:
     return Said(status, tuple(stream.getvalue().splitlines()))
 
 
-def page() -> str:
-    """The page."""
+def museum_parts() -> Mapping[str, str]:
+    """The exhibits of docs/museum.md."""
     found = exhibits()
     rows = [
         (f"[{each.title}](#{_anchor(each.title)})", each.kind, f"`{each.rule}`", each.bad_in)
         for each in found
     ]
     table = markdown_table(("exhibit", "kind", "found as", "seen in"), rows)
-    lines = (_HEAD, table, *(line for each in found for line in _section(each)))
-    return "\n".join(lines).rstrip("\n") + "\n"
+    lines = (table, *(line for each in found for line in _section(each)))
+    return {"exhibits": "\n".join(lines).rstrip("\n") + "\n"}
 
 
 def _anchor(title: str) -> str:

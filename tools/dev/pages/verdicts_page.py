@@ -26,14 +26,6 @@ _CLASSES = {
 }
 _FOUND = ("race", "race under a condition")
 _VERDICTS = ("proved", *_FOUND, "not judged")
-_HEAD = """<!-- Written by `make docs` from tests/data/verdicts; change the data, not this page. -->
-# Verdicts of kernels
-
-`fence-check --prove` of kernels of others: labelled ones of public suites, and production code. A
-wrong kernel is *found* by a race, also by one under a condition that is stated (contents of an
-array, a number of blocks); a right one is *proved*. Labelled kernels are executed too, by
-`fence-check --launch`. Seconds are CPU time of one kernel.
-"""
 
 
 class VerdictsError(Exception):
@@ -41,43 +33,23 @@ class VerdictsError(Exception):
     that races."""
 
 
-def verdicts_page() -> str:
-    """The page. Raises ``VerdictsError``."""
+def verdicts_parts() -> Mapping[str, str]:
+    """The tables of docs/reference/verdicts.md. Raises ``VerdictsError``."""
     labelled, production = (_rows(name) for name in ("labelled", "production"))
     for each in labelled:
         if contradicts(each) and not each["note"]:
             verdicts = f"{each['verdict']}, {each['executed']}"
             raise VerdictsError(f"{each['kernel']} is {each['label']}: {verdicts}")
-    return "\n".join(
-        [
-            _HEAD,
-            "## Labelled kernels\n",
-            "With the launch of the row: the label's grid and block, except of `sh_2d`, and"
-            " contents that take its paths. SentryWard 0.1.1 had the scalar arguments too; inputs"
-            " that it refused count as not decided ([races.md](../races.md#public-suites) has 32 of"
-            " them repaired). The patterns are those that verdicts have replaced, on 470 kernels of"
-            " the suites.\n",
-            _confusion(labelled, "class", lambda name: f"{name}: {_CLASSES[name]}"),
-            _confusion(labelled, "suite", str),
-            "The same kernels, executed; a label that is contradicted has a note below.\n",
-            _executed(labelled),
-            "## Production kernels\n",
-            "Without a launch; CUB's and libcu++'s are calls of their algorithms, Triton's its"
-            " tutorials.\n",
-            _summary(production),
-            "## Patterns that verdicts replaced\n",
-            "Modules that are no more, with the lines that they had.\n",
-            _replaced(_rows("replaced")),
-            "## Each labelled kernel\n",
-            _list(
-                labelled,
-                ("suite", "kernel", "class", "label", "launch"),
-                {**EXECUTED, "note": "note"},
-            ),
-            "## Each production kernel\n",
-            _list(production, ("project", "file", "kernel")),
-        ]
-    )
+    keys = ("suite", "kernel", "class", "label", "launch")
+    return {
+        "classes": _confusion(labelled, "class", lambda name: f"{name}: {_CLASSES[name]}"),
+        "suites": _confusion(labelled, "suite", str),
+        "executed": _executed(labelled),
+        "production": _summary(production),
+        "replaced": _replaced(_rows("replaced")),
+        "labelled_kernels": _list(labelled, keys, {**EXECUTED, "note": "note"}),
+        "production_kernels": _list(production, ("project", "file", "kernel")),
+    }
 
 
 def _rows(name: str) -> list[Row]:
