@@ -1,4 +1,4 @@
-"""Counts the synchronisation of eighteen kernels, LLVM's and ours, and writes docs/kernels-cdna.md.
+"""Counts the synchronisation of eighteen kernels, LLVM's and ours, for docs/kernels-cdna.md.
 
 ``python benchmarks/kernels_cdna.py [--check]``; with ``--check`` nothing is written, and the exit
 status is 1 if the page is out of date.
@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from fencewright.tools.reports.markdown import markdown_table, written
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -180,7 +182,7 @@ def _executed_in(code: "CacheCode") -> Counts:
     return total
 
 
-def _several_waves() -> list[str]:
+def _several_waves() -> str:
     """The part of the page on work-groups of four waves."""
     columns = {
         f"{language}, {how}": executed(f"elected.{suffix}", elects=elects)
@@ -189,25 +191,24 @@ def _several_waves() -> list[str]:
     }
     eighteen = [executed("kernels.mlir", elects=elects) for elects in (False, True)]
     before, after = (sum(each.values(), Counts()).write_backs for each in eighteen)
-    lines = [
-        "",
-        "## Work-groups of four waves",
-        "",
-        "What the four waves of a work-group execute all in all, of `examples/kernels-cdna/elected.mlir`",
-        "and `elected.ll`: write-backs / invalidates / waits, minimised without the pass `elect-release`",
-        "(each wave writes back) and with it. Waits that LLVM adds by itself are left out. A write-back",
-        f"takes each wave {_write_back_time()} ns on {CHIP}, one after another on an XCD. Of the eighteen",
-        f"kernels above none has one to elect: together they execute {before} write-backs without the pass",
-        f"and {after} with it.",
-        "",
-        "| kernel | " + " | ".join(columns) + " |",
-        "|" + " --- |" * (len(columns) + 1),
+    return f"""\
+A write-back takes each wave {_write_back_time()} ns on {CHIP}, one after another on an XCD. Of the eighteen
+kernels above none has one to elect: together they execute {before} write-backs without the pass
+and {after} with it.
+
+{_table(columns, kernels("elected.mlir"))}"""
+
+
+def _table(columns: Mapping[str, Mapping[str, Counts]], names: Mapping[str, str]) -> str:
+    rows = [
+        (f"`{name}`: {what}", *(each.get(name, Counts()) for each in columns.values()))
+        for name, what in names.items()
     ]
-    for name, comment in kernels("elected.mlir").items():
-        cells = " | ".join(str(counts[name]) for counts in columns.values())
-        lines.append(f"| `{name}`: {comment} | {cells} |")
-    sums = " | ".join(f"**{sum(each.values(), Counts())}**" for each in columns.values())
-    return [*lines, f"| **sum** | {sums} |", ""]
+    sums = [
+        sum((each.get(name, Counts()) for name in names), Counts()) for each in columns.values()
+    ]
+    total = ("**sum**", *(f"**{each}**" for each in sums))
+    return markdown_table(("kernel", *columns), [*rows, total])
 
 
 def _write_back_time() -> str:
@@ -241,52 +242,16 @@ def totals(counts: Mapping[str, Counts]) -> Counts:
     return sum((counts.get(name, Counts()) for name in kernels()), Counts())
 
 
-def page() -> str:
-    """The page."""
-    columns = measured()
-    lines = [
-        "<!-- Written by `python benchmarks/kernels_cdna.py`; change the kernels, not this page. -->",
-        "# Synchronisation of eighteen kernels",
-        "",
-        f"What a kernel has in its code for {CHIP}: write-backs / invalidates / waits for memory,",
-        "waits for data included. The kernels are in `examples/kernels-cdna/`, in MLIR and in",
-        "LLVM IR. Instructions are counted, not executions: an invalidate after a",
-        "spin loop counts as much as one in it. *minimised* is the default, stores=through an",
-        "option (`docs/minimise.md`). The last two columns are of kernels in LLVM IR,",
-        "by default and with write-through stores where cheaper, compiled by LLVM 22 -O2,",
-        "which adds its own waits for data and arguments. LLVM's surplus is what",
-        "`fence-check --surplus` reports as redundant (`docs/checker.md`).",
-        "",
-        "| kernel | " + " | ".join(columns) + " |",
-        "|" + " --- |" * (len(columns) + 1),
-    ]
-    for name, comment in kernels().items():
-        cells = [str(counts.get(name, Counts())) for counts in columns.values()]
-        lines.append(f"| `{name}`: {comment} | " + " | ".join(cells) + " |")
-    cells = [f"**{totals(counts)}**" for counts in columns.values()]
-    lines.append("| **sum** | " + " | ".join(cells) + " |")
-    lines += [
-        "",
-        "LLVM has too few waits: from -O1 on it deletes waits after write-backs",
-        "(llvm/llvm-project#178316), so that a flag can overtake the write-back.",
-        *_several_waves(),
-    ]
-    return "\n".join(lines)
+def parts() -> Mapping[str, str]:
+    """The parts of the page."""
+    return {"kernels": _table(measured(), kernels()), "waves": _several_waves()}
 
 
 def main() -> int:
     """Write or check the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
-    check = parser.parse_args().check
-    text = page()
-    if not check:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    if current != text:
-        print(f"{PAGE.relative_to(ROOT)} is out of date: run {sys.argv[0]}", file=sys.stderr)
-    return int(current != text)
+    return written(PAGE, parts(), check=parser.parse_args().check)
 
 
 if __name__ == "__main__":

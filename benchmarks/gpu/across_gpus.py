@@ -163,8 +163,7 @@ _COLUMNS = (
 
 def markdown(rows: Sequence[Row], machine: str) -> str:
     """The table, with the machines that it belongs to."""
-    table = markdown_table(_COLUMNS, [row.cells() for row in rows])
-    return "\n".join(["# Litmus tests across two GPUs", "", machine, "", table])
+    return f"{machine}\n\n{markdown_table(_COLUMNS, [row.cells() for row in rows])}"
 
 
 def report(rows: Sequence[Row], machine: str, output: Path) -> int:

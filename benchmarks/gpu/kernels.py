@@ -655,32 +655,8 @@ _COLUMNS = (
 
 
 def markdown(rows: Sequence[Row], machine: str) -> str:
-    """The table, with the machine that it belongs to and what its columns mean."""
-    head = [
-        "# Kernels on a GPU, beside their libcu++ twins",
-        "",
-        machine,
-        "",
-        "Each kernel of examples/kernels is written in `scoped` and lowered here without "
-        f"(`fence-opt -O{LEVELS[0]}`) and with the passes that take synchronisation away "
-        f"(`-O{LEVELS[-1]}`); its twin in benchmarks/gpu/kernels is the same algorithm in CUDA C++ "
-        "with libcu++, launched alike. Twins that wait are measured with an acquire in the poll "
-        "and with a fence after a relaxed one; the ratio is to the faster. The rows with *full "
-        "fences* are the same kernels with relaxed atomics, and a full fence after the poll and "
-        "before what is polled for, as `__threadfence()` is used; so are their twins. "
-        f"A figure is the median of {SAMPLES} samples, taken of all sides in turn, one figure "
-        f"for each of {RUNS} runs; a ratio below 1 means that -O{LEVELS[-1]} is faster, "
-        f"one of up to {1 + TOLERANCE} counts as equal. "
-        "Results are checked against the host's before and after.",
-        "",
-        "Compare within a row only: between earlier measurements and this one the absolute time of "
-        "the spin lock with 1 and with 8 work-groups moved by a third (0.55 to 0.77 us on an H200, "
-        "for a reason not established), its ratio by less than 0.01. TB/s counts what the kernel "
-        "reads and writes; the pipeline's 35 MB stay in the L2.",
-        "",
-        markdown_table(_COLUMNS, [row.cells() for row in rows]),
-    ]
-    return "\n".join(head)
+    """The table of docs/gpu-kernels.md, with the machine that it belongs to."""
+    return f"{machine}\n\n{markdown_table(_COLUMNS, [row.cells() for row in rows])}"
 
 
 def machine_text(device: Device, versions: dict[str, str]) -> str:

@@ -127,12 +127,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     wanted.output.mkdir(parents=True, exist_ok=True)
     head = (
-        "## The patterns as litmus tests\n\nThe other programs of [patterns.md](patterns.md), as "
-        "`fence-sim run-gpu` runs "
-        "them, as lowered and with each order taken away: `benchmarks/gpu/patterns.py`. *Wrong* is "
-        "what the "
-        "condition forbids; of a program that shows a fault, how often it did. Instances that gave "
-        "up are not counted.\n\n"
         f"Measured {date.today().isoformat()} on {description(device)}: {stress.launches} launches "
         f"of {stress.instances:,} instances for every row."
     )

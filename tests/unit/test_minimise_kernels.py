@@ -18,6 +18,7 @@ from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import CDNAPipeline
 from fencewright.simulator.litmus_run import CdnaTest, Run, stuck_waves
+from fencewright.tools.reports.markdown import written
 
 ROOT = Path(__file__).parents[2]
 KERNELS = (ROOT / "examples" / "kernels-cdna" / "kernels.mlir").read_text(encoding="utf-8")
@@ -67,7 +68,7 @@ def test_nothing_is_elected_where_one_wave_is_all_there_is() -> None:
 def test_the_page_is_up_to_date() -> None:
     import kernels_cdna
 
-    assert kernels_cdna.PAGE.read_text(encoding="utf-8") == kernels_cdna.page()
+    assert written(kernels_cdna.PAGE, kernels_cdna.parts(), check=True) == 0
 
 
 @dataclass(frozen=True)
