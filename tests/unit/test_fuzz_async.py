@@ -178,6 +178,13 @@ def test_the_command_counts_and_shows(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["fuzz", "--async", "--programs", "3", "--page", str(page)]) == 0
     assert "3 asynchronous programs: 3 sound" in capsys.readouterr().out
     assert "3 programs (seeds 0 to 2), 0 violations" in page.read_text(encoding="utf-8")
+    page.write_text("# Mine\n\n<!-- begin: totals -->\n<!-- end -->\n\nMore.\n", encoding="utf-8")
+    assert main(["fuzz", "--async", "--programs", "2", "--page", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Mine\n")
+    assert text.endswith("\nMore.\n")
+    assert "2 programs (seeds 0 to 1), 0 violations" in text
+    capsys.readouterr()
     assert main(["fuzz", "--async", "--seed", "1"]) == 0
     assert "litmus.test @t" in capsys.readouterr().out
 

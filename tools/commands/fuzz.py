@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fencewright.tools.diagnostics import error, output_file, positive
 from fencewright.tools.progress import progress
+from fencewright.tools.reports.markdown import filled
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
 from fencewright.tools.workers import add_workers, campaign_error, open_workers
 
@@ -62,7 +63,7 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         help="write the smallest programs that fail there",
     )
     fuzzer.add_argument(
-        "--page", metavar="FILE", type=Path, help="write the totals as a page, once all is done"
+        "--page", metavar="FILE", type=Path, help="write the totals into a page, once all is done"
     )
     fuzzer.add_argument("--seed", type=int, help="only this seed: show its program and verdicts")
 
@@ -70,19 +71,29 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
 def fuzz(arguments: Namespace) -> int:
     """``fence-sim fuzz``."""
     _check_chip(arguments)
-    if arguments.asynchronous:
-        return _fuzz_async(arguments)
     if arguments.seed is not None:
+        if arguments.asynchronous:
+            return _show_async(arguments.seed)
         return _show(arguments.seed, arguments.mcpu)
     # Opened hours before it is written to, so that a path that cannot be written is reported at
     # once.
     with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
-        totals = _check_programs(arguments)
+        totals = _check_async(arguments) if arguments.asynchronous else _check_programs(arguments)
         if page_file is not None:
-            from fencewright.tools.fuzz.page import page
-
-            page_file.write(page(totals, arguments.first, date.today()))
+            page_file.write(_page(totals, arguments))
     return DOES_NOT_HOLD if totals.violations else HOLDS
+
+
+def _page(totals: "Totals | async_checks.Totals", arguments: Namespace) -> str:
+    """The page with the totals: between its marks, or alone where it has none."""
+    from fencewright.tools.fuzz import async_checks, async_page, page
+
+    if isinstance(totals, async_checks.Totals):
+        text = async_page.page(totals, arguments.first, date.today())
+    else:
+        text = page.page(totals, arguments.first, date.today())
+    before = arguments.page.read_text(encoding="utf-8") if arguments.page.exists() else ""
+    return filled(before, {"totals": text}) if "<!-- begin: totals -->" in before else text
 
 
 def _check_chip(arguments: Namespace) -> None:
@@ -90,6 +101,8 @@ def _check_chip(arguments: Namespace) -> None:
     from fencewright.tools.fuzz.checks import SETTINGS, llvm_ir_settings_on, settings_on
 
     chip = arguments.mcpu
+    if arguments.asynchronous and arguments.llvm_ir:
+        raise error("--llvm-ir has no effect on asynchronous programs", NAME)
     if chip is None:
         return
     if arguments.asynchronous:
@@ -99,21 +112,6 @@ def _check_chip(arguments: Namespace) -> None:
         raise error(f"no setting of '{chip}'; there are some of {', '.join(known)}", NAME)
     if arguments.llvm_ir and not llvm_ir_settings_on(chip):
         raise error(f"--llvm-ir is for AMD's chips: no setting of '{chip}' is in LLVM IR", NAME)
-
-
-def _fuzz_async(arguments: Namespace) -> int:
-    """``fence-sim fuzz --async``."""
-    if arguments.llvm_ir:
-        raise error("--llvm-ir has no effect on asynchronous programs", NAME)
-    if arguments.seed is not None:
-        return _show_async(arguments.seed)
-    with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
-        totals = _check_async(arguments)
-        if page_file is not None:
-            from fencewright.tools.fuzz.async_page import page
-
-            page_file.write(page(totals, arguments.first, date.today()))
-    return DOES_NOT_HOLD if totals.violations else HOLDS
 
 
 def _check_async(arguments: Namespace) -> "async_checks.Totals":

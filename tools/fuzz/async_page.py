@@ -1,37 +1,16 @@
-"""docs/fuzz-async.md: the fuzzer of asynchronous programs, and its results."""
+"""The totals of docs/fuzz-async.md."""
 
 from datetime import date
 
-from fencewright.tools.fuzz.async_checks import PROBED, AsyncVerdict, Totals
+from fencewright.tools.fuzz.async_checks import AsyncVerdict, Totals
 from fencewright.tools.reports.markdown import markdown_table
-
-_HEAD = f"""\
-<!-- Written by `make fuzz`; change tools/fuzz/async_page.py, not this page. -->
-# Random asynchronous programs
-
-`fence-sim fuzz --async` draws programs of two or three threads in one work-group, a cluster of two, or two
-clusters. They load and store, copy and reduce in bulk from and to shared memory and a peer's, store
-and reduce asynchronously, copy as on Ampere, store zeros in bulk, multiply tiles with `wgmma`, and access global
-memory by a multicast address; through specific and generic pointers, under conditions, in an
-elected thread, and in loops. They synchronise by barriers, cluster barriers, mbarriers (arrivals, or
-bytes completed by a thread) and flags.
-
-Each program is a list of actions in which a synchronisation orders every two conflicting actions, so it is free of data
-races *whatever the proxies*, and every execution must have the outcome of the list in order:
-`insert-proxy-fences` guarantees it ([async.md](async.md)). Each is lowered for a PTX chip, at -O2 or -O0, and
-executed in the PTX model. A violation has another outcome, may not end, or makes a
-pass fail. The fuzzer prints the smallest program of each.
-
-Of one program in {PROBED} everything that the pass inserted is left out: first all of it, then each instruction
-by itself.
-"""
 
 
 def page(totals: Totals, first: int, day: date) -> str:
-    """The page."""
-    parts = [_HEAD, "## Result", "", _result(totals, first, day), "", _verdicts(totals), ""]
+    """The totals, in Markdown."""
+    parts = ["## Result", "", _result(totals, first, day), "", _verdicts(totals), ""]
     parts += ["## The programs", "", _kinds(totals), ""]
-    parts += ["## Inserted instructions", "", _inserted(totals), "", _WHY, ""]
+    parts += ["## Inserted instructions", "", _inserted(totals)]
     return "\n".join(parts)
 
 
@@ -64,11 +43,3 @@ def _inserted(totals: Totals) -> str:
         for text, count in sorted(totals.inserted.items())
     ]
     return markdown_table(("instruction", "inserted", "missed"), rows)
-
-
-_WHY = """\
-What is inserted and not missed: a writer fences before it releases, also if every reader must fence later for
-another reason; the pass follows all paths of all threads and knows neither values nor how many threads there
-are, so that it also fences for a path that no thread of the program takes; a wait for a group whose
-end nobody looks at, or for sources before the kernel ends, since the model's shared memory outlives its
-threads; and a `wgmma.fence` before the first multiplication, where nothing was in the registers."""

@@ -1,4 +1,4 @@
-"""docs/fuzz.md: the fuzzer, and the results of its programs."""
+"""The totals of docs/fuzz.md."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -15,59 +15,14 @@ from fencewright.tools.fuzz.checks import (
 )
 from fencewright.tools.reports.markdown import markdown_table
 
-_HEAD = """\
-<!-- Written by `make fuzz`; change tools/fuzz/page.py, not this page. -->
-# Random programs
-
-`fence-sim fuzz` draws small random programs, lowers each at `-O2` for a CDNA
-chip in one of its modes and for a PTX chip, and executes both exhaustively on the machine
-models. The source must allow every outcome. `make fuzz` checks 100,000.
-
-With `--llvm-ir N` the first N programs are checked as LLVM IR too: lowered as such, compiled by
-LLVM's code generator at -O2, and executed on the CDNA machine from its assembly. LLVM
-may still move an access, read it by a scalar load,
-or remove a wait. In one round of four each pointer is `noalias`; in another every other access
-is in a separately lowered function, and constants are copied from memory; in the
-last every other plain access is `unordered`, and the text is edited, not reprinted.
-
-A program has two to four threads, from one work-group to two agents apart. Data is mostly plain,
-so that caches must be written back and invalidated. It is passed on under flags (polled
-or read once), locks, barriers, grid barriers, counters and Dekker's algorithm, in global
-memory and in LDS, through specific and generic pointers, with redundant
-synchronisation of every ordering and scope between. Some programs have only atomics,
-and a few are arbitrary, mostly racy. From seed 2,000,000,000 on, the waves of a
-work-group all release before a barrier, and some of them publish after it.
-
-A violation is code that
-
-- has a forbidden outcome, or uses a register before its wait;
-- may never end although the unoptimised code does, with no help from the caches (CDNA);
-- has more write-backs, invalidates or fences than the unoptimised code on some path;
-- or makes a pass fail.
-
-For each violation the fuzzer prints the smallest program, and the first pass that
-introduces it. `--failures tests/fuzz/seeds` keeps the program, which `tests/unit/test_fuzz.py`
-then checks. That test also breaks each rule of the passes on purpose, which the fuzzer must
-detect. `fence-sim fuzz --seed N` shows one program. Ctrl-C keeps the results; the same
-command continues from them if the code is unchanged.
-
-Racy programs are skipped. *Too large* exceeds the fuzzer's limit and does not count as sound, nor does *not executed*:
-the model of the target lacks an operation.
-
-On a GPU: [gpu-litmus.md](gpu-litmus.md#random-programs).
-"""
-
 
 def page(totals: Totals, first: int, today: date) -> str:
-    """The page, in Markdown."""
+    """The totals, in Markdown."""
     last = first + totals.programs - 1
     milliseconds = totals.seconds / totals.programs * 1000
     violations = len(totals.violations)
     return "\n".join(
         [
-            _HEAD,
-            "## Totals",
-            "",
             f"{today.isoformat()}, seeds {first:,} to {last:,}: **{violations:,} violations**. "
             f"{totals.seconds:,.0f} s of CPU time, {milliseconds:.0f} ms a program.",
             "",
