@@ -1,4 +1,4 @@
-"""Counts the mutants that the checker notices, and writes docs/mutants.md.
+"""Counts the mutants that the checker notices, for docs/mutants.md.
 
 ``python benchmarks/mutants.py [--check]``; with ``--check`` nothing is written, and the exit
 status is 1 if the page is out of date. FENCEWRIGHT_PTX_LITMUS names the folder of public tests.
@@ -9,7 +9,7 @@ import csv
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from fencewright.simulator.core.condition import And, Condition, Quantifier
 from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import NOTICES, Campaign, MutationKind, Notice, run_campaign
-from fencewright.tools.reports.markdown import markdown_table
+from fencewright.tools.reports.markdown import markdown_table, written
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "tests" / "litmus" / "ptx"
@@ -37,36 +37,6 @@ CORPUS = "FENCEWRIGHT_PTX_LITMUS"
 LOWERED = Target("sm_90", ptx_version=(8, 6))
 
 _UNCONDITIONAL = Condition(Quantifier.FORALL, And(()))
-
-_HEAD = """<!-- Written by `python benchmarks/mutants.py`; change the tests, not this page. -->
-
-# Mutants of litmus tests
-
-Agreement with published verdicts is weak evidence: most ways to break a litmus test do not change its verdict.
-A *mutant* is a test with one weakening: a fence dropped, an acquire or a release
-made relaxed, a scope narrowed. The first four columns count detected mutants, each including the previous:
-
-- **verdict**: the published answer changes;
-- **outcome set**: some final state of all registers and locations appears or disappears;
-- **placed elsewhere**: a final state does so when the threads are all in one CTA, each in its own CTA,
-  in one cluster or not, or each on its own GPU;
-- **among partners**: a final state does so when the changed thread runs among other threads: every
-  partner of two operations on its locations, in the same CTA, another CTA, another GPU; pairs of
-  threads that pass data on through it; a partner and a third thread that overwrites;
-- **equivalent**: undetectable, for a reason of `simulator/ptx/mutants.py` such as
-  nothing after the fence; the reasons are tested on random programs;
-- **missed**: the rest, of which some may be equivalent.
-
-"""
-
-_SHAPES = """
-## The battery
-
-The same for lowered code. Each instruction and bit of every sequence is weakened once, and
-the operation's battery runs until a test has a forbidden outcome
-or never ends. `docs/reference/certificates.md` names each test, and the reason for each remaining part.
-
-"""
 
 
 def own_tests() -> list[PtxLitmusTest]:
@@ -149,16 +119,13 @@ def _certified(certificates: Iterable[Certificate]) -> str:
     return markdown_table(("mode", "weakenings", "noticed", "kept", "unnecessary"), rows)
 
 
-def page(found: Sequence[Measured]) -> str:
-    """The page."""
-    return (
-        _HEAD
-        + markdown_table(_COLUMNS, [each.row(each.title) for each in found])
-        + "\n"
-        + _by_kind(found)
-        + _SHAPES
-        + _certified(map(shipped, modes()))
-    )
+def parts(found: Sequence[Measured]) -> Mapping[str, str]:
+    """The parts of the page."""
+    rows = [each.row(each.title) for each in found]
+    return {
+        "sets": f"{markdown_table(_COLUMNS, rows)}\n{_by_kind(found)}",
+        "battery": _certified(map(shipped, modes())),
+    }
 
 
 def main() -> int:
@@ -169,12 +136,7 @@ def main() -> int:
     public = os.environ.get(CORPUS)
     if public is None:
         parser.error(f"set {CORPUS} to a folder of PTX tests with an expected.csv")
-    text = page(measured(Path(public)))
-    if not check:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    return int(current != text)
+    return written(PAGE, parts(measured(Path(public))), check=check)
 
 
 if __name__ == "__main__":
