@@ -11,6 +11,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from random import Random
@@ -593,18 +594,23 @@ def array_bytes(given: Array) -> bytes:
                 f"{given.type}"
             )
         return content
-    count = given.count or 0
-    if not given.content:
-        return bytes(size * count)
-    if (rising := _IOTA.fullmatch(given.content)) is not None:
-        step, (letter, bits, pack) = int(rising[1] or 1), _element(given.type)
+    return _filled(given.type, given.count or 0, given.content)
+
+
+@lru_cache(maxsize=16)
+def _filled(type: str, count: int, content: str) -> bytes:
+    """So many elements; launches of one kernel after the other have the same."""
+    if not content:
+        return bytes(_element_size(type) * count)
+    if (rising := _IOTA.fullmatch(content)) is not None:
+        step, (letter, bits, pack) = int(rising[1] or 1), _element(type)
         most = 1 << (1024 if letter in ("f", "bf") else bits * pack)
-        return _packed(given.type, (step * each % most for each in range(count)))
-    if (drawn := _RANDOM.fullmatch(given.content)) is not None:
-        return _random(given.type, count, int(drawn[1] or 0), int(drawn[2] or 0))
-    value = 1 if given.content == "ones" else constant(given.content)
+        return _packed(type, (step * each % most for each in range(count)))
+    if (drawn := _RANDOM.fullmatch(content)) is not None:
+        return _random(type, count, int(drawn[1] or 0), int(drawn[2] or 0))
+    value = 1 if content == "ones" else constant(content)
     assert value is not None
-    return _bytes_of(value, given.type) * count
+    return _bytes_of(value, type) * count
 
 
 def _array(memory: Memory, name: str, given: Array) -> Allocation:

@@ -9,6 +9,7 @@ from fencewright.simulator.launches.guess import asked_launches, guess, pointers
 from fencewright.simulator.launches.sources import SourceLaunch, source_launches
 from fencewright.simulator.race.rules import KINDS, Fault
 from fencewright.simulator.race.verdict import Judgement, judge, problem_of
+from fencewright.simulator.threads import launch as launch_module
 from fencewright.simulator.threads.launch import (
     Array,
     Launch,
@@ -370,3 +371,16 @@ def test_structs_that_cannot_be(arguments: str, problem: str) -> None:
 def test_a_kernel_has_the_arguments_of_its_template(name: str, is_it: bool) -> None:
     assert is_named("_Z2tkILi64ELb0EEvPi", name) is is_it
     assert parse_launch(f"{name}<<<1, 64>>>(i32[4])").kernel == name
+
+
+def test_arrays_of_one_content_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+
+    def draw(type: str, count: int, seed: int, below: int) -> bytes:
+        counts.append(count)
+        return bytes(4 * count)
+
+    monkeypatch.setattr(launch_module, "_random", draw)
+    for count in (3, 3, 5):
+        assert launch_module.array_bytes(Array("u32", count, "random(6047)")) == bytes(4 * count)
+    assert counts == [3, 5]
