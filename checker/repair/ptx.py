@@ -332,10 +332,13 @@ class _Updates:
             load = self._only(old, ("ld",))
             if load is None or load.statement.operands[1:] != (address,):
                 continue
-            # A reduction takes the place of the store: there the other operand is made.
+            # A reduction takes the place of the store: its operand may be made after the load.
             reduces = self._uses[old] == 1
-            names = {*statement.uses, *(() if reduces else operation.statement.uses)} - {old, value}
-            if not self._is_one_step(load, store, names):
+            begins = operation if reduces else load
+            if not (
+                self._is_one_step(load, store, {*statement.uses} - {value})
+                and self._is_one_step(begins, store, {*operation.statement.uses} - {old})
+            ):
                 continue
             spots = self._code.spots
             name = _update_name(words, statement.opcode.words)

@@ -848,6 +848,7 @@ def texts_of(text: str, line: int, *about: int) -> list[str]:
         (" .loc 1 4 1\n", " add.s32 %r3, %r1, 4;\n"),  # The value may be another one.
         ("add.s32 %r3", "add.s64 %rd1, %rd1, 4;add.s32 %r3"),  # The place is another one.
         ("add.s32 %r3", "st.global.u32 [%rd1+4], 1;add.s32 %r3"),
+        ("st.global", "mov.u32 %r1, 5;st.global"),  # The operand is another one.
         ("max.s32", "max.f32"),  # red has none.
     ],
 )
