@@ -599,3 +599,34 @@ def test_stores_of_the_wave_that_publishes_are_not_in_flight_in_another(
 """
     rules = [each.finding for each in _verdict(body, "gfx90a").sides]
     assert (Rule.CUMULATIVE in rules) is is_found
+
+
+_COUNTED = """
+	v_mov_b32_e32 v4, 0
+	v_mov_b32_e32 v5, 1
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_and_saveexec_b64 s[10:11], vcc
+	ds_write_b32 v4, v4
+	s_mov_b64 exec, s[10:11]
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	ds_add_u32 v4, v5
+"""
+_DRAWN = _COUNTED.replace("ds_add_u32 v4, v5", "ds_add_rtn_u32 v6, v4, v5\n\ts_waitcnt lgkmcnt(0)")
+_LAST_ONE = f"""{_DRAWN}
+	v_cmp_eq_u32_e32 vcc, 0, v6
+	s_and_saveexec_b64 s[10:11], vcc
+	ds_write_b32 v4, v5 offset:4
+"""
+
+
+@pytest.mark.parametrize("body", [_COUNTED, _DRAWN])
+def test_a_store_is_no_flag_of_an_atomic_that_decides_nothing(body: str) -> None:
+    """A counter that one thread sets to zero; where the old value decides, the store may be one of
+    a flag."""
+    assert _verdict(body).kind is VerdictKind.RACE_FREE
+    assert _verdict(_without(body, "s_barrier")).kind is VerdictKind.RACE
+
+
+def test_a_store_at_the_place_of_an_atomic_that_decides_is_one_of_a_flag() -> None:
+    assert _verdict(_without(_LAST_ONE, "s_barrier")).kind is not VerdictKind.RACE

@@ -408,17 +408,22 @@ class _Filler:
         """Accesses of which those are strong, too, that a poll or an atomic makes flags.
 
         Stores of some chips carry no scope, and LDS has none: there a store or load is one to a
-        flag if it is of the very place of an access that is strong, or polls; and a store is one
-        right after a wait that only stores need.
+        flag if it is of the very place of an access that polls, or that is strong and decides a
+        way; and a store is one right after a wait that only stores need.
         """
         told = 0 if self.mode.chip.scope_bits else after_waits(self.code, self.entries)
         polled = {each.number for each in accesses if self._polls(each, accesses)}
+        decisive = self._decisive(accesses)
         flags = {
             _shape(each)
             for each in accesses
-            if (each.is_strong or each.number in polled)
-            and each.reads
-            and each.place.offset is not None
+            if each.reads and each.place.offset is not None
+            if each.number in polled
+            or (
+                each.is_strong
+                and each.result is not None
+                and not decisive.isdisjoint(leaves((each.result,)))
+            )
         }
         found: list[Access] = []
         for each in accesses:
@@ -435,6 +440,16 @@ class _Filler:
                 each = replace(each, is_strong=True, scope=scope)
             found.append(each)
         return tuple(found)
+
+    def _decisive(self, accesses: Sequence[Access]) -> set[Value]:
+        """The leaves of all values that decide a way or a lane, also by way of loops."""
+        values = [*self.registers.edge_literals.values()]
+        values += [literal.value for each in accesses for literal in each.conditions]
+        found = set[Value]()
+        while fresh := leaves(values) - found:
+            found |= fresh
+            values = [each for leaf in fresh for each in self.registers.origins.get(leaf, ())]
+        return found
 
     def _is_of(self, access: Access, operations: int) -> bool:
         operation = self.operations.get(id(self.registers.steps[access.instruction]))

@@ -27,8 +27,6 @@ from fencewright.lowering.vocabulary import L2PerAgent, Scope
 if TYPE_CHECKING:
     from fencewright.simulator.cdna.rows import CdnaConfiguration
 
-_SCALAR_INVALIDATE = "s_dcache_inv"
-
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -126,11 +124,21 @@ def _violation(lemma: CdnaLemma) -> tuple[str, str] | None:
 
 
 def _remedies(lemma: CdnaLemma) -> Iterator[tuple[str, Rule, CdnaLemma]]:
-    """The pieces that may be missing, each with its rule and the lemma that has it."""
+    """The pieces that may be missing, each with its rule and the lemma that has it.
+
+    A scalar load is a vector load in each: others follow where that is not all that is missing.
+    """
     release, acquire = lemma.release, lemma.acquire
     is_barrier = lemma.signal is None
     signal = Rule.MISSING_BARRIER if is_barrier else Rule.UNORDERED_SIGNAL
     place = "barrier" if is_barrier else "signal"
+    if lemma.later.is_scalar:
+        lemma = replace(lemma, later=replace(lemma.later, is_scalar=False))
+        yield (
+            f"nothing empties the scalar cache after the {place} is seen",
+            Rule.SCALAR_STALE,
+            lemma,
+        )
     waited = replace(lemma, release=replace(release, waits=True))
     yield f"the access is not waited for before the {place}", signal, waited
     ended = replace(release, waits=True, caches=release.begun)
@@ -143,13 +151,6 @@ def _remedies(lemma: CdnaLemma) -> Iterator[tuple[str, Rule, CdnaLemma]]:
     rule = Rule.CUMULATIVE if release.is_met else signal
     flushed = replace(release, waits=True, caches=every[0])
     yield f"nothing writes back before the {place}", rule, replace(lemma, release=flushed)
-    if lemma.later.is_scalar and not lemma.configuration.row.splits_counters:
-        emptied = replace(acquire, caches=(*acquire.caches, _SCALAR_INVALIDATE))
-        yield (
-            f"nothing empties the scalar cache after the {place} is seen",
-            Rule.SCALAR_STALE,
-            replace(lemma, acquire=emptied),
-        )
     fresh = replace(acquire, waits=True, caches=every[1])
     yield (
         f"nothing invalidates after the {place} is seen",
@@ -289,10 +290,11 @@ class Handing:
 
         operation = self.operations.get(access.instruction)
         in_lds = access.place.root.region is Region.SHARED
-        words: tuple[str, ...] = ()
-        if operation is not None and operation.step is not None and not in_lds:
-            words = operation.step.instruction.modifiers
         kind = Kind.LOAD if not access.writes else Kind.RMW if access.reads else Kind.STORE
+        words: tuple[str, ...] = ()
+        # Data of any kind stands at an instruction of a lock: its bits are not those of the data.
+        if operation is not None and operation.step is not None and operation.kind is kind:
+            words = () if in_lds else operation.step.instruction.modifiers
         return Form(
             kind,
             in_lds,
