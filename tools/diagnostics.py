@@ -114,7 +114,8 @@ def usage(message: str, tool: str) -> ToolError:
 def refuse_options(arguments: Namespace, options: Iterable[str], reason: str, tool: str) -> None:
     """Raise ``ToolError`` for the first of these options that was given: it has no effect."""
     for option in options:
-        if getattr(arguments, option):
+        value = getattr(arguments, option)
+        if value and (option, value) != ("format", "text"):
             raise usage(f"{reason}; --{option.replace('_', '-')} has no effect", tool)
 
 

@@ -20,12 +20,12 @@ from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics
 from fencewright.tools.arguments import ToolArguments, add_completion
 from fencewright.tools.commands.check_files import (
-    STDIN,
+    named_content,
     read_beside_source,
     report_of,
     report_on,
     report_or_problem,
-    unreadable,
+    status_of_unread,
 )
 from fencewright.tools.commands.compare_source import (
     PtxAndSource,
@@ -195,15 +195,12 @@ def _annotate(path: str, arguments: Namespace) -> int:
     """Write a file with the purposes of its synchronisation; the status is that of its check."""
     from fencewright.tools.commands.annotate import annotated
 
-    file = STDIN if path == "-" else path
     try:
-        content = diagnostics.read_bytes(None if path == "-" else path)
+        file, content = named_content(path, arguments)
         report = report_of(path, file, content, arguments)
         lines = annotated(path, file, content, arguments)
     except Exception as problem:
-        unread = unreadable(path, problem)
-        print(*unread.problem, sep="\n", file=sys.stderr)
-        return unread.problem_status
+        return status_of_unread(path, problem)
     with output_file(arguments.output) as stream:
         stream.writelines(f"{printable(line)}\n" for line in lines)
     return report.status(arguments.fail_on, is_strict=arguments.strict)
@@ -213,9 +210,9 @@ _Written = tuple[str, int, Callable[[], str]]
 """A function's name and line, and its writer."""
 
 
-def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Written]]:
+def _scoped(path: str, arguments: Namespace) -> tuple[str, list[_Written]]:
     """The name of the code of a file, and its functions, to be written on ``scoped``."""
-    content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
+    file, content = named_content(path, arguments)
     beside = read_beside_source(path, content, file, arguments)
     if isinstance(beside, PtxAndSource):
         from fencewright.tools import ptx_check
@@ -241,12 +238,10 @@ def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Writ
 
 def _print_scoped(path: str, arguments: Namespace) -> int:
     """Print the functions of a file as MLIR, and say which cannot be; the status."""
-    file = STDIN if path == "-" else path
     try:
-        file, functions = _scoped(path, file, arguments)
+        file, functions = _scoped(path, arguments)
     except Exception as problem:
-        print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
-        return USAGE
+        return status_of_unread(path, problem)
     status = HOLDS
     for name, line, write in functions:
         try:
@@ -504,15 +499,18 @@ _OF_FILES = (
 """Options that say something of one file, or write one for each."""
 
 
-_NOT_FIXED = (
-    *("to", "run", "annotate", "lift", "prove", "cost", "baseline", "write_baseline", "launch"),
-    *("launches", "counterexamples"),
+_BASELINES = ("format", "baseline", "write_baseline")
+_CHECKS = ("to", "run", "lift", "prove", "cost", *_BASELINES)
+_ALONE = (
+    ("to", "--to prints MLIR and nothing else", ("output", *_BASELINES)),
+    ("annotate", "--annotate writes assembly", ("source", *_CHECKS)),
+    (
+        "fix",
+        "--fix repairs code",
+        ("annotate", "launch", "launches", "counterexamples", *_CHECKS),
+    ),
 )
-"""Options without an effect on repairs."""
-
-
-_NOT_ANNOTATED = ("to", "source", "run", "lift", "prove", "cost", "baseline", "write_baseline")
-"""Options without an effect on annotated assembly."""
+"""Options that write something else than findings, and those that have no effect then."""
 
 
 def _prepare(arguments: Namespace) -> None:
@@ -532,24 +530,17 @@ def _prepare(arguments: Namespace) -> None:
     for option in _OF_FILES:
         if arguments.in_folder and getattr(arguments, option):
             raise usage(f"--{option} is for files, not for a folder", NAME)
-    for option in ("format", "output", "baseline", "write_baseline"):
-        if arguments.to and getattr(arguments, option) not in (None, "text"):
-            raise usage(f"--to prints MLIR and nothing else; --{option} has no effect", NAME)
+    for option, reason, others in _ALONE:
+        if getattr(arguments, option):
+            refuse_options(arguments, others, reason, NAME)
     for option in ("to", "annotate", "fix"):
         if arguments.compile and getattr(arguments, option):
             advice = f"--compile with --code FILE writes what fence-check --{option} FILE reads"
             raise usage(f"--{option} is for PTX and assembly: {advice}", NAME)
-    if arguments.annotate:
-        refuse_options(arguments, _NOT_ANNOTATED, "--annotate writes assembly", NAME)
-    if arguments.annotate and arguments.format != "text":
-        raise usage("--annotate writes assembly; --format has no effect", NAME)
     if arguments.annotate and len(arguments.inputs) > 1:
         raise usage("--annotate is for one file", NAME)
     if arguments.fix:
-        refuse_options(arguments, _NOT_FIXED, "--fix repairs code", NAME)
         arguments.surplus = arguments.surplus or arguments.fix == _FIXES[1]
-        if arguments.format != "text":
-            raise usage("--fix writes a patch; --format has no effect", NAME)
         if arguments.output and len(arguments.inputs) > 1:
             raise usage("--fix -o is for one input", NAME)
     for option in ("lift", "cost"):

@@ -1,6 +1,7 @@
 """One file of fence-check: reads it, runs the analyses, and reports their findings."""
 
 import re
+import sys
 import traceback
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ from fencewright.tools.commands.compare_source import (
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 from fencewright.tools.inputs.code_kind import check_is_code, is_ptx_file
 from fencewright.tools.reports.author_text import (
+    Compiled,
     Ignore,
     ignores_in,
     paths_of,
@@ -108,6 +110,21 @@ def unreadable(path: str, problem: Exception) -> FileReport:
     return FileReport(path, file, problem=said.diagnostics, problem_status=said.status)
 
 
+def status_of_unread(path: str, problem: Exception) -> int:
+    """The exit status for a file that could not be read, once that is printed; raises as
+    ``unreadable``."""
+    unread = unreadable(path, problem)
+    print(*unread.problem, sep="\n", file=sys.stderr)
+    return unread.problem_status
+
+
+def named_content(path: str, arguments: Namespace) -> tuple[str, bytes]:
+    """The name of an input in messages, and its content, none of what ``--run`` compiles. Raises
+    ``OSError``."""
+    file = STDIN if path == "-" else path
+    return file, b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
+
+
 def report_or_problem(
     path: str, arguments: Namespace, read: Callable[[str, Namespace], FileReport]
 ) -> FileReport:
@@ -128,8 +145,7 @@ def report_or_problem(
 
 def report_on(path: str, arguments: Namespace) -> FileReport:
     """The report on one file; raises the errors that ``problem_of`` knows."""
-    file = STDIN if path == "-" else path
-    content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
+    file, content = named_content(path, arguments)
     if arguments.compile:
         file, content = compiled(path, arguments.compile, arguments.code)
     return report_of(path, file, content, arguments)
@@ -225,22 +241,12 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
     )
 
 
-class _Instruction(Protocol):
+class _Instruction(Compiled, Protocol):
     """An instruction of either vendor."""
-
-    @property
-    def line(self) -> int:
-        """Its line in the file."""
-        ...
 
     @property
     def text(self) -> str:
         """As it is written."""
-        ...
-
-    @property
-    def source(self) -> SourceLine | None:
-        """The line that it was compiled from."""
         ...
 
 

@@ -17,7 +17,7 @@ from fencewright.simulator.race.rules import KINDS
 from fencewright.simulator.race.verdict import Judgement, Verdict, judge
 from fencewright.simulator.threads.launch import LaunchError, Module, parse_launch
 from fencewright.tools import diagnostics, ptx_check
-from fencewright.tools.commands.check_files import STDIN, problem_of, unreadable
+from fencewright.tools.commands.check_files import named_content, problem_of, status_of_unread
 from fencewright.tools.commands.compare_source import compiled
 from fencewright.tools.diagnostics import (
     Diagnostic,
@@ -49,7 +49,7 @@ from fencewright.tools.reports.file_report import (
 from fencewright.tools.reports.function_names import in_author_words
 from fencewright.tools.reports.gate_reports import document_of
 from fencewright.tools.reports.sarif import RuleText
-from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
+from fencewright.tools.statuses import HOLDS, INCOMPLETE, worst
 
 if TYPE_CHECKING:
     from fencewright.lowering.cdna.code.text import Assembly
@@ -68,7 +68,8 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     if len(arguments.inputs) > 1 or arguments.in_folder:
         raise usage("--launch is for one file", tool)
     path = arguments.inputs[0]
-    asked, sources = [_Asked(each) for each in arguments.launch], list[SourceLaunch]()
+    asked: list[_Asked] = [(each, None) for each in arguments.launch]
+    sources: list[SourceLaunch] = []
     if (given := arguments.launches) is not None:
         try:
             listed, sources = _listed(given)
@@ -81,16 +82,13 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     if not asked:
         raise usage("there is no launch in it", given or tool)
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
-    file = STDIN if path == "-" else path
     try:
+        file, content = named_content(path, arguments)
         if arguments.compile:
             file, content = compiled(path, arguments.compile, arguments.code)
-        else:
-            content = diagnostics.read_bytes(None if path == "-" else path)
         judged = _judged_file(path, content, file, arguments, sources)
     except Exception as problem:
-        print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
-        return USAGE
+        return status_of_unread(path, problem)
     verdicts = list(_verdicts(judged, asked, tool))
     report = _report(path, file, judged, verdicts, arguments.ignored)
     stale = 0
@@ -126,13 +124,8 @@ def _of_source(path: str) -> Iterator[SourceLaunch]:
     yield from source_launches(diagnostics.read_text(path))
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A launch, a kernel's name or ``all``; its place where that is a file."""
-
-    text: str
-    file: str = ""
-    line: int = 0
+_Asked = tuple[str, SourceLocation | None]
+"""A launch, a kernel's name or ``all``; its place where that is a file."""
 
 
 def _listed(path: str) -> tuple[list[_Asked], list[SourceLaunch]]:
@@ -140,9 +133,10 @@ def _listed(path: str) -> tuple[list[_Asked], list[SourceLaunch]]:
     if path.endswith(_SOURCES):
         sources = list(_of_source(path))
         kernels = dict.fromkeys(each.kernel for each in sources)
-        return [_Asked(each, path) for each in kernels], sources
+        return [(each, SourceLocation(path, 0, 0)) for each in kernels], sources
     launches = (line.partition("#")[0].strip() for line in diagnostics.read_text(path).splitlines())
-    return [_Asked(each, path, line) for line, each in enumerate(launches, 1) if each], []
+    found = ((each, SourceLocation(path, n, 1)) for n, each in enumerate(launches, 1))
+    return [each for each in found if each[0]], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +202,13 @@ def _author_of(
 
 
 def _verdicts(judged: _File, asked: Sequence[_Asked], tool: str) -> Iterator[Verdict]:
-    for each in asked:
+    for text, at in asked:
         try:
-            yield from judged.judge(each.text)
+            yield from judged.judge(text)
         except LaunchError as problem:
-            at = Diagnostic(str(problem), each.file, each.line, 1)
-            said = at if each.file else Diagnostic(f"--launch: {problem}", tool)
+            if at is None:
+                raise usage(f"--launch: {problem}", tool) from problem
+            said = Diagnostic(str(problem), at.file, at.line, at.column)
             raise ToolError((said,)) from problem
 
 

@@ -15,7 +15,7 @@ from fencewright.checker.repair.words import Places, described
 from fencewright.lowering.cdna.code.objects import MAGIC
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.tools import diagnostics
-from fencewright.tools.commands.check_files import STDIN, report_of, unreadable
+from fencewright.tools.commands.check_files import named_content, report_of, status_of_unread
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, output_file, printable
 from fencewright.tools.inputs.code_kind import check_is_code, is_ptx_file
 from fencewright.tools.reports.author_text import author_lines
@@ -203,9 +203,8 @@ def fix(arguments: Namespace) -> int:
 
 
 def _fix(path: str, arguments: Namespace) -> int:
-    file = STDIN if path == "-" else path
     try:
-        content = diagnostics.read_bytes(None if path == "-" else path)
+        file, content = named_content(path, arguments)
         if content.startswith(MAGIC):
             check_is_code(path, content, file)
             raise diagnostics.error("a code object: give --fix its assembly, as of -S", file)
@@ -216,9 +215,7 @@ def _fix(path: str, arguments: Namespace) -> int:
             if says:
                 print(printable(line))
     except Exception as problem:
-        unread = unreadable(path, problem)
-        print(*unread.problem, sep="\n", file=sys.stderr)
-        return unread.problem_status
+        return status_of_unread(path, problem)
     if arguments.output is None:
         sys.stdout.writelines(f"{printable(line)}\n" for line in fixer.diff())
         return report.status(arguments.fail_on, is_strict=arguments.strict)
