@@ -90,6 +90,16 @@ class _Function:
         return [each for each in self.code.instructions if _is_strong(each.statement)]
 
     @cached_property
+    def waits_for_others(self) -> bool:
+        """True where a loop reads, by a strong access, memory that nothing here writes: who does is
+        no thread of this kernel."""
+        writes = map(self._place, filter(_writes, self.code.instructions))
+        written = {place and place.root for place in writes}
+        reads = (each for each in self.strong if _reads(each) and self.comes_before(each, each))
+        roots = {place.root for each in reads if (place := self._place(each)) is not None}
+        return None not in written and bool(roots - written)
+
+    @cached_property
     def _graph(self) -> Graph[int]:
         return graph_of(self.function.blocks)
 
@@ -197,13 +207,12 @@ def forms_of(file: PtxFile, function: PtxFunction, text: str, number: int) -> It
         return
     if statement.operation == "fence proxy async" and not statement.opcode.spaces:
         yield from (_Form(f"{statement.opcode.name}.{s}", needs_proof=True) for s in _SPACES)
-    if statement.scope is None or statement.ordering is None:
+    decide = _fences if _is_fence(statement) else _accesses if _is_plain(statement) else None
+    if decide is None or own.waits_for_others or None in (statement.scope, statement.ordering):
         return
+    assert statement.scope is not None
     scope = SCOPE_WORDS[min(statement.scope, Scope.AGENT, key=lambda s: s.rank)]
-    if _is_fence(statement):
-        yield from _fences(own, each, scope)
-    elif _is_plain(statement):
-        yield from _accesses(own, each, scope)
+    yield from decide(own, each, scope)
 
 
 def _is_plain(statement: Statement) -> bool:

@@ -498,6 +498,46 @@ def test_a_fence_of_several_accesses_stays(old: str, new: str, tmp_path: Path) -
     assert _lean(text, tmp_path) == _acquired(text)
 
 
+AWAITED = """\
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 data, .param .u64 flag, .param .u64 out)
+{
+ .reg .pred %p<3>; .reg .b32 %r<5>; .reg .b64 %rd<9>;
+ ld.param.u64 %rd1, [data]; ld.param.u64 %rd2, [flag]; ld.param.u64 %rd3, [out];
+ mov.u32 %r1, %tid.x;
+ mul.wide.u32 %rd4, %r1, 4;
+ add.s64 %rd5, %rd1, %rd4;
+ add.s64 %rd6, %rd3, %rd4;
+ mov.u32 %r3, 0;
+POLL:
+ ld.relaxed.sys.global.b32 %r3, [%rd2];
+ bar.warp.sync -1;
+ setp.eq.u32 %p2, %r3, 0;
+ @%p2 bra POLL;
+ fence.acq_rel.sys;
+ ld.global.b32 %r4, [%rd5];
+ st.global.b32 [%rd6], %r4;
+ ret;
+}
+"""
+
+
+def test_what_waits_for_another_kernel_stays(tmp_path: Path) -> None:
+    """Its flag is written by nothing here, so that the assumption does not hold."""
+    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    arguments = [str(code), "--isolated", "--grid", "1", "--block", "64", "--fix", "surplus"]
+    for text, is_lean in (
+        (AWAITED, False),
+        (AWAITED.replace("bra POLL", "bra OUT").replace(" ret;", "OUT:\n ret;"), True),
+    ):
+        code.write_text(text)
+        assert fence_check.main([*arguments, "-o", str(new)]) == 0
+        assert ("fence.acq_rel.sys" not in new.read_text()) is is_lean
+        assert (".sys" not in new.read_text()) is is_lean
+
+
 def test_a_step_that_is_judged_worse_is_not_taken() -> None:
     proved = Judgement((), {"pass": Proof(VerdictKind.RACE_FREE)})
     worse = Judgement((), {"pass": Proof(VerdictKind.NOT_JUDGED, ("why",))})
