@@ -94,8 +94,7 @@ def provided(statement: Statement) -> str:
         words.append(str(statement.ordering))
     if statement.scope is not None:
         words.append(str(statement.scope))
-    row = statement.row
-    if row is not None and row.kind in ACCESSES:
+    if statement.kind in ACCESSES:
         spaces = statement.opcode.spaces
         words.append(str(spaces[0]) if spaces else "generic")
     words += _async_accesses(statement)
@@ -134,7 +133,7 @@ def releases_at(statement: Statement) -> Scope | None:
 
 def acquires_at(statement: Statement) -> Scope | None:
     """The scope at which a fence acquires for the strong reads before it; None if at none."""
-    if not _is_fence(statement) or statement.row is None:
+    if not _is_fence(statement):
         return None
     return statement.scope if statement.ordering and statement.ordering.acquires else None
 

@@ -296,6 +296,6 @@ def _answer(pair: ThreadPair, together: tuple[Constraint, ...]) -> Answer:
 def named(kernel: Kernel, full: frozenset[int]) -> frozenset[Assumption]:
     """The assumption about barriers that have names or counts, if some are among full ones."""
     of_some = kernel.remembered(
-        named, lambda: {n for n, b in kernel.barrier_at.items() if b.count or b.name}
+        named, lambda: {each.instruction for each in kernel.barriers if each.count or each.name}
     )
     return frozenset() if of_some.isdisjoint(full) else frozenset({Assumption.NAMED_BARRIERS})

@@ -205,7 +205,6 @@ class _Judge:
         self.rules: set[str] = set()
         self.assumptions: set[Assumption] = {*kernel.assumes}
         self.has_warp_barriers = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
-        self.asked = _asked(kernel)
         self.answers: dict[object, Answer] = {}
         self.spans: dict[int, int] = {}
         self.plain: dict[int, int | None] = {}
@@ -226,6 +225,11 @@ class _Judge:
             if threads <= kernel.most_threads
         )
         """Launches with few threads besides those of a conflict, so that fewer can order them."""
+
+    @cached_property
+    def asked(self) -> set[int]:
+        """The instructions whose results decide something."""
+        return _asked(self.kernel)
 
     @cached_property
     def contents(self) -> Contents:

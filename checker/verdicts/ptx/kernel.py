@@ -449,7 +449,10 @@ class _Filler:
         if access.reads and statement.kind in ACCESSES and len(statement.defines) == 1:
             result = self.registers.result(each, statement.defines[0])
         agent = _agent_of(statement)
-        signal = statement.operand(OperandRole.SIGNAL)
+        mbarrier, signal = None, statement.operand(OperandRole.SIGNAL)
+        if signal:  # Of a copy to several CTAs that of each.
+            at = self.registers.address(each, signal)
+            mbarrier = self._place_of(at, AddressSpace.LOCAL, None)
         return Access(
             number=next(self.numbers),
             instruction=each.number,
@@ -466,7 +469,7 @@ class _Filler:
             scope=statement.scope if statement.is_strong else None,
             agent=agent,
             proxy=access.proxy,
-            mbarrier=self._signalled(each, signal) if signal else None,
+            mbarrier=mbarrier,
             value=value,
             parts=parts,
             result=result,
@@ -476,10 +479,6 @@ class _Filler:
             obstacle=obstacle,
             least=least,
         )
-
-    def _signalled(self, each: PtxInstruction, signal: str) -> Place | None:
-        """The mbarrier at which a copy is done: of one to several CTAs, that of each."""
-        return self._place_of(self.registers.address(each, signal), AddressSpace.LOCAL, None)
 
     def _size(self, each: PtxInstruction, access: effects.Access) -> int | None:
         """The bytes of an access: of its name, or a constant operand of a bulk copy or store."""

@@ -670,11 +670,6 @@ class Statement:
         return f"{guard}{self.opcode.name} {', '.join(self.operands)}".rstrip()
 
     @property
-    def row(self) -> OperationRow | None:
-        """The row of its operation; None if it is not known, or has no such form."""
-        return self.opcode.known
-
-    @property
     def operation_words(self) -> tuple[str, ...]:
         """The words of its row, ``("mbarrier", "try_wait")``; without one those of its name."""
         return self.opcode.words if self.opcode.known is None else self.opcode.known.words

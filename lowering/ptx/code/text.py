@@ -554,9 +554,9 @@ class _Reader:
         body = self.body
         assert body is not None
         start, end = self.at, self.text.find(";", self.at)
-        text = self.text[start:end] if end >= 0 else self.text[start:]
         if end < 0:
             raise self.error(f"the file is cut short: {self.body_name()} has no end")
+        text = self.text[start:end]
         statement = read_statement(text)
         if statement is None:
             shown = text.partition("\n")[0].strip()[:60]
