@@ -122,10 +122,7 @@ def _kernels(folder: Path) -> Result:
     said = f"a folder of {_FOLDER} kernels with their sources, what can go included"
     rows.append((said, f"{sum(each):,}", "", f"{seconds:.1f}"))
     columns = ("what is checked", "instructions", "CPU s", "wall-clock s")
-    note = (
-        f"Triton's seven kernels for {CHIP}, compiled by Triton 3.9. Whole processes, start-up "
-        "included; the folder in as many processes as there are cores."
-    )
+    note = f"Triton 3.9's seven kernels for {CHIP}; the folder by a process a core."
     return Result("fence-check on Triton's kernels", columns, tuple(rows), note)
 
 
@@ -143,10 +140,7 @@ def _long_functions(folder: Path) -> Result:
         plain, surplus = (_seconds(*o, str(code), runs=runs) for o in ((), ("--surplus",)))
         rows.append((count, plain, surplus))
     columns = ("instructions", "CPU s", "CPU s with --surplus")
-    note = (
-        "One function without branches, an atomic or a fence in every five instructions: acquire "
-        f"loads, release stores, acq_rel atomics and seq_cst fences by llc-22 -O2 for {CHIP}."
-    )
+    note = f"One function of llc-22 -O2 for {CHIP}, each fifth instruction an atomic or fence."
     return Result("fence-check on one long function", columns, tuple(rows), note)
 
 
@@ -176,13 +170,10 @@ def many_branches(folder: Path, sizes: Mapping[str, Sequence[tuple[int, int]]], 
             own = f"{seconds:.2f}", f"{count / seconds / 1000:.1f} k/s", each
             assembled = _assembled(code, chip) if count <= _MOST_ASSEMBLED else ""
             rows.append((chip, shape, f"{count:,}", *own, assembled))
-    columns = ("chip", "in", "instructions", "CPU s", "a CPU second", "memory an instruction")
-    note = (
-        "Loads, shared memory, barriers, branches and stores in turn, with verdicts. Memory is the "
-        "peak of the process, interpreter included. "
-        f"Assembler, of up to {_MOST_ASSEMBLED:,} instructions: llvm-mc-22 or ptxas -O0."
-    )
-    return Result(f"fence-check on {of}", (*columns, "assembler, CPU s"), tuple(rows), note)
+    columns = ("chip", "in", "instructions", "CPU s", "a CPU second", "peak memory an instruction")
+    note = "Loads, shared memory, barriers, branches and stores in turn, with verdicts."
+    assembler = "llvm-mc-22 or ptxas -O0, CPU s"
+    return Result(f"fence-check on {of}", (*columns, assembler), tuple(rows), note)
 
 
 def results() -> list[Result]:
