@@ -157,6 +157,19 @@ def test_states_of_waves_are_stepped_through_thrice(monkeypatch: pytest.MonkeyPa
     assert max(steps.values()) == 3
 
 
+def test_a_judged_function_leaves_nothing_to_garbage_collection() -> None:
+    assembly = read_assembly(inputs.amd(2, 2))
+    first, second = assembly.functions.values()
+    judge_amd.judged(check(assembly, first))  # What is remembered of any function.
+    gc.collect()
+    gc.disable()
+    try:
+        judge_amd.judged(check(assembly, second))
+        assert not gc.collect()
+    finally:
+        gc.enable()
+
+
 def test_reached_blocks_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     file = read_ptx(inputs.ptx(1, 2))
     own = kernel_of(file, file.functions["k0"])

@@ -91,6 +91,7 @@ class Halves:
             *self._polls(),
             *self._scalar_loads(),
         )
+        del self.kernel  # Which has this: kernels are to end without garbage collection.
         first: dict[object, OneSide] = {}
         for each in found:
             first.setdefault((each.finding, each.access.instruction, each.is_barrier), each)
