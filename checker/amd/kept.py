@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from fencewright.lowering.code.records import record
 
-_SHORT = 1_000
+_SHORT = 4_000
 """The operations of a function that is short enough for whole sets."""
 _NARROW, _SPAN = 1 << 8, 1 << 10
 """The bits of a set that is kept whole anyway, and those of most differences."""

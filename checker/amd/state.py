@@ -719,7 +719,7 @@ def _left(name: Counter, number: int) -> tuple[int, ...]:
 
 
 def kept_states(code: Code) -> MutableMapping[int, State]:
-    """States by the number of a block, whose clocks are at zero."""
+    """An empty mapping for states, whose clocks are at zero."""
     others, tokens = code.others, code.tokens
 
     def parts(state: State) -> Iterator[object]:
