@@ -73,6 +73,8 @@ def place_of(state: State) -> Place:
 
 _STRETCH = 64
 """The steps of a long function whose places are made together."""
+_STRETCHES = 8
+"""The stretches of which the places are kept: those that were read last."""
 
 
 class _Places(Mapping[int, Place]):
@@ -84,7 +86,7 @@ class _Places(Mapping[int, Place]):
         self._begins: list[tuple[int, int]] = []
         self._within = kept_states(code)
         self._stretch_of: dict[int, int] = {}
-        self._made: tuple[int, Mapping[int, Place]] = -1, {}
+        self._made: dict[int, Mapping[int, Place]] = {}
 
     def begin(self, block: int, first: int, state: State) -> None:
         """Begin a stretch at a place among the counted steps of a block."""
@@ -98,16 +100,20 @@ class _Places(Mapping[int, Place]):
 
     def __getitem__(self, number: int) -> Place:
         stretch = self._stretch_of[number]
-        if stretch != self._made[0]:
-            block, first = self._begins[stretch]
-            state = self._within[stretch] if first else self._entries[block].copy()
-            made: dict[int, Place] = {}
-            for step, operation in self._code.counted[block][first : first + _STRETCH]:
-                if operation is not None:
-                    made[operation.number] = place_of(state)
-                state.step(self._code, step, operation)
-            self._made = stretch, made
-        return self._made[1][number]
+        made = self._made.pop(stretch, None)
+        if made is None:
+            made = dict(self._places_in(*self._begins[stretch], stretch))
+            if len(self._made) == _STRETCHES:
+                del self._made[next(iter(self._made))]
+        self._made[stretch] = made
+        return made[number]
+
+    def _places_in(self, block: int, first: int, stretch: int) -> Iterator[tuple[int, Place]]:
+        state = self._within[stretch] if first else self._entries[block].copy()
+        for step, operation in self._code.counted[block][first : first + _STRETCH]:
+            if operation is not None:
+                yield operation.number, place_of(state)
+            state.step(self._code, step, operation)
 
     def __contains__(self, number: object) -> bool:
         return number in self._stretch_of
