@@ -12,7 +12,6 @@ ACCESSES has a line for each launch of one warp, in the format of ``fence-sim ac
 """
 
 import argparse
-import csv
 import random
 import re
 import sys
@@ -22,9 +21,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from memory_kernels import GIB, placed
-
 from fencewright import gpu
+from fencewright.tools.dev.campaigns.executed_kernels import GIB, counters_of, placed
 
 INACTIVE = "-"
 IDLE = 0xFFFFFFFF
@@ -301,22 +299,12 @@ def launch(accesses: Sequence[str]) -> None:
 # What was counted
 
 
-def counted(text: str) -> list[dict[str, int]]:
-    """The counts of every launch, in order, from what ``ncu --csv`` prints."""
-    rows = [each for each in text.splitlines() if each.startswith('"')]
-    found: dict[int, dict[str, int]] = {}
-    for row in csv.DictReader(rows):
-        value = row["Metric Value"].replace(",", "")
-        found.setdefault(int(row["ID"]), {})[row["Metric Name"]] = round(float(value))
-    return [found[each] for each in sorted(found)]
-
-
 def compare(accesses: Sequence[str], text: str) -> int:
     """Print predicted beside measured, by instruction; status 1 if a measured rule is broken."""
     from fencewright.simulator.execution.addresses import read
     from fencewright.simulator.performance.accesses.access import count, model_of
 
-    launches = counted(text)
+    launches = counters_of(text)
     if len(launches) != len(accesses):
         raise SystemExit(f"{len(launches)} launches for {len(accesses)} accesses")
     equal = wrong = 0

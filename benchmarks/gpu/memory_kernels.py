@@ -9,7 +9,7 @@ Four steps, since the profiler starts the third:
 python memory_kernels.py launch FOLDER > COUNTED``
 ``python memory_kernels.py compare COUNTED``
 
-``launch`` needs ``fencewright.gpu`` alone. It ends with status 1 if a kernel computes something
+``launch`` needs neither numpy nor xDSL. It ends with status 1 if a kernel computes something
 wrong.
 """
 
@@ -23,10 +23,10 @@ from operator import mul
 from pathlib import Path
 
 from fencewright import gpu
+from fencewright.tools.dev.campaigns.executed_kernels import Placed, placed
 
 ROOT = Path(__file__).parents[2]
 CHIP = "sm_90"
-GIB = 1 << 30
 MASK = 0xFFFFFFFF
 
 Words = list[int]
@@ -255,28 +255,6 @@ def counted(file: Path) -> dict[str, dict[str, int]]:
             name = line
             found[name] = {}
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """Memory at an address that is a multiple of 1 GiB, as the model has them."""
-
-    buffer: gpu.Buffer
-
-    @property
-    def offset(self) -> int:
-        """Where it begins in its buffer."""
-        return -self.buffer.address % GIB
-
-    @property
-    def address(self) -> int:
-        """Where it begins."""
-        return self.buffer.address + self.offset
-
-
-def placed(device: gpu.Device, size: int) -> Placed:
-    """So many bytes of new memory."""
-    return Placed(device.allocate(size + GIB))
 
 
 def launch_all(folder: Path) -> int:

@@ -11,7 +11,7 @@ Four steps, since the profiler starts the second:
 Each launch loads some sectors with ``ld.global.ca``, does something else to them or to half of
 them, and loads them again; or does without the first load. Others store and load local memory. An
 access waits for the load before it, whose value its address is computed with. ``launch`` and
-``text`` need ``fencewright.gpu`` alone. ``compare`` prints which sectors hit, and ends with status
+``text`` need neither numpy nor xDSL. ``compare`` prints which sectors hit, and ends with status
 1 if a launch counts otherwise than the rows of ``lowering/ptx/performance/accesses.py`` say. Where
 ptxas gives a load of local memory the value that was just stored, it says so: what is left is
 compared.
@@ -23,10 +23,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_accesses import counted as counted_by_ncu
-from memory_kernels import counted, placed
+from memory_kernels import counted
 
 from fencewright import gpu
+from fencewright.tools.dev.campaigns.executed_kernels import counters_of, placed
 
 LANES = range(32)
 FIRST = LAST = "ld.global.ca.b32"
@@ -269,7 +269,7 @@ def launch_all() -> int:
 
 def text_of(csv: str) -> str:
     """The counters of each launch, those that are 0 left out."""
-    found = counted_by_ncu(csv)
+    found = counters_of(csv)
     names = [each.name for each in launches()]
     if len(found) != len(names):
         raise SystemExit(f"{len(found)} launches were counted, of {len(names)}")

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, cast
 from zlib import compress, decompress
 
 if TYPE_CHECKING:
-    from fencewright.gpu import Device
+    from fencewright.gpu import Buffer, Device
     from fencewright.gpu import Module as GpuModule
     from fencewright.simulator.threads.launch import Launch, Module
 
@@ -334,10 +334,25 @@ def _plans(folder: Path) -> list[Plan]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """The place at which a buffer begins."""
+class Placed:
+    """Memory at an address that is a multiple of 1 GiB, as the model has them."""
 
-    address: int
+    buffer: "Buffer"
+
+    @property
+    def offset(self) -> int:
+        """The place in the buffer at which it begins."""
+        return -self.buffer.address % GIB
+
+    @property
+    def address(self) -> int:
+        """The address at which it begins."""
+        return self.buffer.address + self.offset
+
+
+def placed(device: "Device", size: int) -> Placed:
+    """New memory of so many bytes."""
+    return Placed(device.allocate(size + GIB))
 
 
 def launched(device: "Device", module: "GpuModule", plan: Plan) -> Plan:
@@ -345,24 +360,21 @@ def launched(device: "Device", module: "GpuModule", plan: Plan) -> Plan:
     from fencewright.gpu import GpuError
 
     kernel = module.kernel(plan["kernel"])
-    held: list[tuple[Any, int]] = []
+    held: list[Placed] = []
     for each in plan["buffers"]:
         data = unpacked(each["before"])
-        buffer = device.allocate(len(data) + GIB)
-        offset = -buffer.address % GIB
-        buffer.write(data, offset)
-        held.append((buffer, offset))
-    places = [_Place(buffer.address + offset) for buffer, offset in held]
+        held.append(placed(device, len(data)))
+        held[-1].buffer.write(data, held[-1].offset)
     arguments = [
-        places[each] if isinstance(each, int) else bytes.fromhex(each) for each in plan["arguments"]
+        held[each] if isinstance(each, int) else bytes.fromhex(each) for each in plan["arguments"]
     ]
     grid, block, cluster = (tuple(plan[each]) for each in ("grid", "block", "cluster"))
     kernel.launch(grid, block, arguments, cluster=cluster, shared_bytes=plan["shared"])
     device.synchronize()
     found: Plan = {"launch": plan["launch"], "bytes": 0, "different": 0}
-    for number, (each, (buffer, offset)) in enumerate(zip(plan["buffers"], held, strict=True)):
+    for number, (each, memory) in enumerate(zip(plan["buffers"], held, strict=True)):
         wanted = unpacked(each["after"])
-        data = buffer.read(len(wanted), offset)
+        data = memory.buffer.read(len(wanted), memory.offset)
         found["bytes"] += len(wanted)
         wrong = [at for at, (a, b) in enumerate(zip(wanted, data, strict=True)) if a != b]
         found["different"] += len(wrong)
@@ -373,7 +385,7 @@ def launched(device: "Device", module: "GpuModule", plan: Plan) -> Plan:
                 "here": wanted[at : at + 8].hex(), "gpu": data[at : at + 8].hex(),
             }  # fmt: skip
         with suppress(GpuError):
-            buffer.free()
+            memory.buffer.free()
     return found
 
 
