@@ -25,7 +25,6 @@ REMAINING = {
     "simulator/kernels/amd/arithmetic.py": "families without a row, refused by the start of a name",
     "simulator/semantics/amd_rows.py": "a table by name, with rows made of other tables by name",
     "tools/dev/campaigns/patterns.py": "cells of litmus tests, changed as text",
-    "tools/dev/pages/async_paths.py": "rows as text, written into modules",
     "tools/fuzz/async_checks.py": "instructions of the model, chosen by what they print as",
 }
 """The files outside the decoders that still look into names, and why."""
