@@ -389,6 +389,8 @@ class WaveMachine(Generic[LineState]):
             {} for _ in compiled.lines
         ]
         self._queued: list[dict[tuple[int, int], int]] = [{} for _ in compiled.lines]
+        self._phases: list[dict[tuple[int, tuple[int, ...]], int | None]]
+        self._phases = [{} for _ in compiled.barriers]
         codes = {op.code for op in compiled.by_number}
         self._has_barriers = StepKind.BARRIER in codes
 
@@ -635,16 +637,25 @@ class WaveMachine(Generic[LineState]):
 
     def phase_steps(self, state: State) -> list[tuple[State, MachineEvent]]:
         """Each split barrier at which all have arrived starts its next phase."""
+        if not self.barrier_rules:
+            return []
+        every = range(self.waves)
+        ended = tuple(w for w in every if self.position(state, w).op.code is StepKind.END)
         result: list[tuple[State, MachineEvent]] = []
-        for number, rules in enumerate(self.barrier_rules):
-            intern, at = self.barrier_states[number], self.first_barrier + number
-            waves = rules.group.waves
-            ended = [each for each in waves if self.position(state, each).op.code is StepKind.END]
-            before = intern.items[state[at]]
-            if rules.is_complete(before, ended):
-                after = replaced(state, at, intern(rules.completed(before)))
-                result.append((after, MachineEvent(MachineEventKind.PHASE, number)))
+        for number, known in enumerate(self._phases):
+            at = self.first_barrier + number
+            key = state[at], ended
+            if key not in known:
+                known[key] = self._next_phase(number, *key)
+            if (after := known[key]) is not None:
+                event = MachineEvent(MachineEventKind.PHASE, number)
+                result.append((replaced(state, at, after), event))
         return result
+
+    def _next_phase(self, number: int, state: int, ended: Collection[int]) -> int | None:
+        rules, intern = self.barrier_rules[number], self.barrier_states[number]
+        before = intern.items[state]
+        return intern(rules.completed(before)) if rules.is_complete(before, ended) else None
 
     def barrier_steps(self, state: State) -> list[tuple[State, MachineEvent]]:
         """Each work-group whose waves, but those that ended, are all at a barrier passes it."""

@@ -295,6 +295,10 @@ def test_a_barrier_is_a_signal_and_a_wait() -> None:
     assert not meets((HERE, store), (HERE, (WAIT, *LOAD)))
 
 
+def test_who_has_ended_is_awaited_at_no_barrier() -> None:
+    assert meets((HERE, STORE), (HERE, (SIGNAL, WAIT, *LOAD))) == {(1,)}
+
+
 def test_one_wave_of_each_work_group_signals_the_cluster() -> None:
     first, cluster = BarrierSignal(BarrierUnit.WAVE, "scc"), BarrierUnit.WORKGROUP
     skip: Code = (
