@@ -12,7 +12,7 @@ from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.findings import findings_of, merged, with_notes_apart
 from fencewright.checker.verdicts.judge import is_still_proved, judge
 from fencewright.checker.verdicts.model import Kernel, Verdict
-from fencewright.checker.verdicts.solver import Launch
+from fencewright.checker.verdicts.solver import Launch, Steps
 from fencewright.lowering.cdna.code.calls import calls_of
 from fencewright.lowering.cdna.code.text import Function
 from fencewright.lowering.code.effects import Kind
@@ -33,14 +33,19 @@ class JudgedFunction:
 
 
 def judged(
-    checked: Checked, launch: Launch | None = None, *, finds_surplus: bool = False
+    checked: Checked,
+    launch: Launch | None = None,
+    steps: Steps | None = None,
+    *,
+    finds_surplus: bool = False,
 ) -> JudgedFunction:
     """The verdict and the findings of one function, for all launches or for one.
 
-    ``finds_surplus``: what can go is found too, not only waits for nothing.
+    ``steps``: those of its file. ``finds_surplus``: what can go is found too, not only waits for
+    nothing.
     """
     kernel = kernel_of(checked.lifted, checked.entries)
-    verdict = judge(kernel, launch)
+    verdict = judge(kernel, launch, steps)
     function = checked.lifted.code.flow.function
     sources = {each.line: each.source for each in function.instructions}
     races = list(findings_of(verdict, lambda line: sources.get(line) or line))

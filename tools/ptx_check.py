@@ -67,13 +67,13 @@ def judged(
     ``finds_surplus``: verdicts without each barrier are made too.
     """
     from fencewright.checker.nvidia.findings import judged as judged_function
-    from fencewright.checker.verdicts.solver import Launch
+    from fencewright.checker.verdicts.solver import Launch, Steps
 
+    launch, steps = Launch(block, grid), Steps(1 if only else len(module.functions))
     for function in module.functions.values():
         if only in (None, function.name):
-            launch = Launch(block, grid)
             yield judged_function(
-                module, function, launch, replays=replays, finds_surplus=finds_surplus
+                module, function, launch, steps, replays=replays, finds_surplus=finds_surplus
             )
 
 

@@ -32,7 +32,7 @@ from fencewright.checker.verdicts.judge import is_still_proved, judge
 from fencewright.checker.verdicts.model import ONE_AS, Kernel, Obstacle, Verdict
 from fencewright.checker.verdicts.model import Conflict as Race
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
-from fencewright.checker.verdicts.solver import Launch
+from fencewright.checker.verdicts.solver import Launch, Steps
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.ptx.code.addresses import Places
@@ -98,18 +98,19 @@ def judged(
     file: PtxFile,
     function: PtxFunction,
     launch: Launch | None = None,
+    steps: Steps | None = None,
     *,
     replays: bool = True,
     finds_surplus: bool = False,
 ) -> JudgedFunction:
     """The verdict and the findings of one function, for all launches or for one.
 
-    ``replays``: races are executed, and those that an execution shows again are errors.
-    ``finds_surplus``: verdicts without each barrier are made too.
+    ``steps``: those of its file. ``replays``: races are executed, and those that an execution shows
+    again are errors. ``finds_surplus``: verdicts without each barrier are made too.
     """
     others = [*hazards(file, function)]  # Before there is a kernel: either takes memory.
     kernel = kernel_of(file, function)
-    verdict = judge(kernel, launch)
+    verdict = judge(kernel, launch, steps)
     sources = {each.line: each.source for each in function.instructions}
     own = _Replays(file, function)
     verdict = own.suspected(verdict) if replays else verdict

@@ -93,6 +93,7 @@ from fencewright.checker.verdicts.solver import (
     BitVectors,
     Budget,
     Launch,
+    Steps,
     rooms,
     z3_module,
 )
@@ -137,18 +138,26 @@ _MOST_RACES = 4
 """Races after which no more are looked for: one is enough for the verdict."""
 
 
-def judge(kernel: Kernel, launch: Launch | None = None) -> Verdict:
-    """The verdict of a kernel, for all launches or for one."""
+def judge(kernel: Kernel, launch: Launch | None = None, steps: Steps | None = None) -> Verdict:
+    """The verdict of a kernel, for all launches or for one.
+
+    ``steps``: those of its file, in which kernels are judged one after the other.
+    """
     launch = launch or Launch()
     if refused := _refused(kernel, launch):
         return Verdict(VerdictKind.NOT_JUDGED, obstacles=refused)
     kernel = _with_sizes_of(launch, kernel)
     if kernel.obstacles:
-        every = islice(_Judge(kernel, launch).pairs(), _MOST_PAIRS)
+        every = islice(_Judge(kernel, launch, 0).pairs(), _MOST_PAIRS)
         sides = () if kernel.halves is None else tuple(kernel.halves(kernel, is_decided=False))
         sides = (*sides, *unfenced(kernel, every))
         return Verdict(VerdictKind.NOT_JUDGED, obstacles=kernel.obstacles, sides=sides)
-    return _Judge(kernel, launch).verdict()
+    steps = steps or Steps(1)
+    own = _Judge(kernel, launch, steps.of_kernel)
+    verdict = own.verdict()
+    if verdict.kind is VerdictKind.NOT_JUDGED:
+        steps.take(own.budget.spent)
+    return verdict
 
 
 def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
@@ -171,7 +180,7 @@ def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
 def is_still_proved(kernel: Kernel, before: Verdict, launch: Launch | None = None) -> bool:
     """True where a kernel with less synchronisation than one that was proved has that verdict, on
     no more assumptions."""
-    after = _Judge(kernel, launch or Launch(), ends_early=True).verdict()
+    after = _Judge(kernel, launch or Launch(), Steps(1).of_kernel, ends_early=True).verdict()
     is_same = after.kind is before.kind is VerdictKind.RACE_FREE
     is_same = is_same and (after.notes, after.sides) == (before.notes, before.sides)
     return is_same and {*after.assumptions} <= {*before.assumptions}
@@ -191,12 +200,12 @@ def _refused(kernel: Kernel, launch: Launch) -> tuple[Obstacle, ...]:
 
 
 class _Judge:
-    def __init__(self, kernel: Kernel, launch: Launch, *, ends_early: bool = False):
+    def __init__(self, kernel: Kernel, launch: Launch, steps: int, *, ends_early: bool = False):
         self.kernel = kernel
         self.launch = launch
         self.ends_early = ends_early
         """The first pair without an order is an obstacle, and the last one that is judged."""
-        self.budget = Budget()
+        self.budget = Budget(steps)
         self.races: list[Conflict] = []
         self.launches: list[Conflict] = []
         self.suspects: list[Conflict] = []
@@ -761,6 +770,7 @@ class _Judge:
     def _in_small_launches(self, first: Access, second: Access, pair: ThreadPair) -> bool:
         """Judge a pair that the solver does not decide for all launches: a race in one is a
         race."""
+        self.budget.give_up_proof()
         if self._races_in(self._exact_launches(), first, second, pair):
             return False
         if z3_module() is None:

@@ -8,17 +8,26 @@ Efficient SMT Solver".
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache, cached_property, reduce
 from math import gcd, prod
 from typing import Any
 
 from fencewright.checker.verdicts.enumeration import Enumeration, Sizes, Solution, Tries
-from fencewright.checker.verdicts.expressions import WIDE, Expressions, is_variable, leaves, ones
+from fencewright.checker.verdicts.expressions import (
+    WIDE,
+    Expressions,
+    is_variable,
+    leaves,
+    ones,
+    remainder,
+)
 from fencewright.checker.verdicts.interpretation import Interpretation
 from fencewright.checker.verdicts.model import (
     Agent,
     Answer,
     AnyOf,
+    Compare,
     Constraint,
     Kernel,
     LinearForm,
@@ -50,6 +59,9 @@ _STEPS = 2_000_000
 """z3's steps for one question."""
 _STEPS_OF_KERNEL = 6_500_000
 """z3's steps for all questions about one kernel."""
+_STEPS_OF_FILE = 20_000_000
+"""z3's steps that the kernels of a file have alike, and those that its first kernels have which it
+does not decide with that."""
 _STEPS_FOR_RACES, _STEPS_OF_RACES = 100_000, 1_000_000
 """z3's steps for one question, and for all, once a kernel can no longer be proved."""
 _LEAST_STEPS = 50_000
@@ -59,6 +71,8 @@ _STEPS_OF_WITNESS = 2_000_000
 _STEPS_OF_VALUE = 500
 """Steps that a value costs which is written for z3: about as long as z3 takes for so many."""
 _SMALL_BLOCK = 64
+_SMALL_NUMBER = 255
+"""The most that parameters and iterations are in the first solutions that are looked for."""
 _TRIED = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
 """Blocks that are tried in full, where a launch says nothing."""
 _MOST_AT_ONCE = (64, 1024)
@@ -132,12 +146,28 @@ def _index(value: Value) -> str:
     return inner.name if isinstance(inner, Thread) else ""
 
 
-class Budget:
-    """The steps of z3 that are left for a kernel, and its context: no other kernel changes an
-    answer."""
+class Steps:
+    """The steps of z3 for the kernels of a file, in their order: a file of many takes as long as
+    one of some."""
 
-    def __init__(self) -> None:
-        self.limit = _STEPS_OF_KERNEL
+    def __init__(self, kernels: int) -> None:
+        self.own, self.left = _STEPS_OF_FILE // max(1, kernels), _STEPS_OF_FILE
+
+    @property
+    def of_kernel(self) -> int:
+        """The steps for the next kernel."""
+        return min(_STEPS_OF_KERNEL, self.own + self.left)
+
+    def take(self, spent: int) -> None:
+        """Count the steps of a kernel that is not judged."""
+        self.left = max(0, self.left - max(0, spent - self.own))
+
+
+class Budget:
+    """The steps of z3 that are left for a kernel, and its context."""
+
+    def __init__(self, limit: int = _STEPS_OF_KERNEL) -> None:
+        self.limit = limit
         self.used = 0
         self.values = 0
         self.of_question = _STEPS
@@ -145,7 +175,7 @@ class Budget:
         self.is_provable = True
         self.questions = 0
         self.tries = Tries()
-        self.terms: dict[Launch, dict[tuple[Value, int], Any]] = {}
+        self.terms: dict[tuple[Launch, _Numbers], dict[tuple[Value, int], Any]] = {}
         self.launches: dict[object, tuple[Any, ...]] = {}
         self.solutions = Solutions()
 
@@ -182,6 +212,14 @@ class Budget:
         return None if z3 is None else z3.Context()
 
 
+class _Numbers(Enum):
+    """The meaning of products, and of the numbers that a question may choose."""
+
+    ABSTRACT = "products and quotients are variables, of which the most useful facts are known"
+    EXACT = "they are what z3 makes of them"
+    SMALL = "exact, and parameters and iterations are small: of solutions most have such ones"
+
+
 class BitVectors(Interpretation[Any, Any]):
     """A solver of questions about threads 0 and 1 that stand in one relation, and any others."""
 
@@ -194,6 +232,7 @@ class BitVectors(Interpretation[Any, Any]):
         *,
         splits_warps: bool = True,
         most: tuple[int, int] | None = None,
+        numbers: _Numbers = _Numbers.ABSTRACT,
     ):
         """``splits_warps``: threads of one CTA are of two warps; ``most``: CTAs and threads at
         most."""
@@ -203,8 +242,9 @@ class BitVectors(Interpretation[Any, Any]):
         self.budget = budget
         self.splits_warps = splits_warps
         self.most = most
+        self.numbers = numbers
         self._values: dict[tuple[Value, int], Any] = {}
-        self._shared = budget.terms.setdefault(launch, {})
+        self._shared = budget.terms.setdefault((launch, numbers), {})
         self._threads = {0, 1}
         self._has_product = False
         self._iterations: list[Any] = []
@@ -212,7 +252,7 @@ class BitVectors(Interpretation[Any, Any]):
         self._divisions: dict[tuple[int, int, bool], tuple[Any, Any]] = {}
         self._ranks: dict[int, Any] = {}
         self._multiplied: dict[tuple[int, int], _Product] = {}
-        self._products: list[Any] = []
+        self._is_abstract = False
 
     def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
         """As ``Solver.satisfiable``."""
@@ -226,13 +266,17 @@ class BitVectors(Interpretation[Any, Any]):
         if self.budget.is_spent:
             return Answer.UNKNOWN
         formulas = [self.truth(each) for each in constraints]
-        if self._products and self._checked(formulas)[1] == z3.unsat:
+        if self._is_abstract and self._checked(formulas)[1] == z3.unsat:
             return Answer.UNSATISFIABLE
-        if self._has_product and (small := self._small()) is not None:
-            # With sizes that are constants products are easy, and one launch is enough to satisfy.
-            if small.satisfiable(constraints) is Answer.SATISFIABLE:
-                return Answer.SATISFIABLE
-        solver, answer = self._checked([*formulas, *self._products])
+        if self._has_product and self._small()._answer(constraints) is Answer.SATISFIABLE:
+            return Answer.SATISFIABLE
+        own = self._like(numbers=_Numbers.EXACT) if self._is_abstract else self
+        return own._answer(constraints)
+
+    def _answer(self, constraints: Sequence[Constraint]) -> Answer:
+        """The answer to one question alone."""
+        z3 = z3_module()
+        solver, answer = self._checked([self.truth(each) for each in constraints])
         if answer == z3.sat:
             self._learn(solver.model())
         if answer == z3.unknown:
@@ -291,13 +335,23 @@ class BitVectors(Interpretation[Any, Any]):
 
     def of_relation(self, relation: Relation) -> "BitVectors":
         """As ``Solver.related``."""
+        return self._like(relation=relation)
+
+    def _like(
+        self,
+        *,
+        relation: Relation | None = None,
+        launch: Launch | None = None,
+        numbers: _Numbers | None = None,
+    ) -> "BitVectors":
         return BitVectors(
             self.kernel,
-            relation,
-            self.launch,
+            relation or self.relation,
+            launch or self.launch,
             self.budget,
             splits_warps=self.splits_warps,
             most=self.most,
+            numbers=numbers or self.numbers,
         )
 
     def witness(self, constraints: Sequence[Constraint]) -> Witness | None:
@@ -306,16 +360,13 @@ class BitVectors(Interpretation[Any, Any]):
         z3 = z3_module()
         if z3 is None or tried.answer is not Answer.UNKNOWN:
             return tried.witness
-        formulas = [] if self.budget.is_spent else [self.truth(each) for each in constraints]
         if self.relation is Relation.CTA and self.splits_warps and self.linear(0) is None:
             # Threads of two rows are surely of two warps where rows are whole warps.
-            formulas.append(self.by_lanes(self.named("%ntid.x", 0))[1] == 0)
-        solver, answer = self._checked([*formulas, *self._products], is_witness=True)
-        if answer == z3.unsat:
-            return None
-        if answer == z3.sat:
-            found = self._learn(solver.model())
-        elif (found := self.budget.solutions.of(self, constraints)) is None:
+            e = Expressions(self.kernel.table)
+            rest = remainder(e, e.table.constant("%ntid.x", 32), self.kernel.lanes)
+            constraints = (*constraints, Compare("eq", rest, 0, e.constant(0, 32), 0))
+        found = self._found(constraints)
+        if found is None:
             return None
 
         def numbers(kind: str, thread: str) -> Numbers:
@@ -334,6 +385,19 @@ class BitVectors(Interpretation[Any, Any]):
                 if name.startswith(PARAMETER)
             },
         )
+
+    def _found(self, constraints: Sequence[Constraint]) -> Mapping[str, int] | None:
+        """The numbers of a solution, small ones first."""
+        z3, answer = z3_module(), None
+        for numbers in (_Numbers.SMALL, _Numbers.EXACT):
+            own = self._like(numbers=numbers)
+            formulas = [] if self.budget.is_spent else [own.truth(each) for each in constraints]
+            if numbers is _Numbers.SMALL and not own._has_product:
+                continue
+            solver, answer = own._checked(formulas, is_witness=True)
+            if answer == z3.sat:
+                return self._learn(solver.model())
+        return None if answer == z3.unsat else self.budget.solutions.of(self, constraints)
 
     def dimensions(self, kind: str) -> str:
         """The dimensions of thread or CTA indices that a kernel tells apart: x, and those it
@@ -370,17 +434,17 @@ class BitVectors(Interpretation[Any, Any]):
         has_room = has_room and prod(sizes.block) <= self.kernel.most_threads
         return has_room and prod(sizes.grid) <= most[0] and prod(sizes.block) <= most[1]
 
-    def _small(self) -> "BitVectors | None":
-        """A solver for a small launch; None where the sizes of a CTA are known, or smaller."""
-        if self.launch.block is not None or self.kernel.required is not None:
-            return None
-        rows = 8 if len(self.dimensions("tid")) > 1 else 1
-        if _SMALL_BLOCK * rows > self.kernel.most_threads:
-            return None
-        launch = Launch((_SMALL_BLOCK, rows, 1), self.launch.grid or (2, 1, 1))
-        return BitVectors(
-            self.kernel, self.relation, launch, self.budget, splits_warps=self.splits_warps
-        )
+    def _small(self) -> "BitVectors":
+        """An exact solver for a small launch and small numbers."""
+        launch = self.launch
+        if launch.block is None and self.kernel.required is None:
+            most = self.kernel.most_threads
+            rows = 8 if len(self.dimensions("tid")) > 1 else 1
+            block = (_SMALL_BLOCK, rows, 1)
+            if prod(block) > most:
+                block = (min(_SMALL_BLOCK, most), 1, 1)
+            launch = Launch(block, launch.grid or (2, 1, 1))
+        return self._like(launch=launch, numbers=_Numbers.SMALL)
 
     def _checked(self, formulas: Sequence[Any], *, is_witness: bool = False) -> tuple[Any, Any]:
         z3 = z3_module()
@@ -553,17 +617,15 @@ class BitVectors(Interpretation[Any, Any]):
         ):
             parts = [(part, thread) for part in top.arguments] if isinstance(top, Apply) else []
             known = [shared[part] if part in shared else own[part] for part in parts]
-            before = len(self._iterations), len(self._products), self._has_product
-            made = self._translated(top, known, thread)
-            after = len(self._iterations), len(self._products), self._has_product
-            is_plain = after == before and all(part in shared for part in parts)
             is_product = isinstance(top, Apply) and top.operation in _PRODUCTS
-            (shared if is_plain and not is_product else own)[top, thread] = made
+            is_plain = not is_product and all(part in shared for part in parts)
+            made = self._translated(top, known, thread)
+            (shared if is_plain else own)[top, thread] = made
             self.budget.values += 1
         return shared[value, thread] if (value, thread) in shared else own[value, thread]
 
     def _translated(self, value: Value, parts: list[Any], thread: int) -> Any:
-        bits = value.bits or 32
+        bits, is_small = value.bits or 32, self.numbers is _Numbers.SMALL
         if isinstance(value, Const):
             if isinstance(value.constant, int):
                 return self._constant(value.constant, bits)
@@ -577,12 +639,13 @@ class BitVectors(Interpretation[Any, Any]):
         if isinstance(value, Param):
             if is_variable(value):
                 return self._constant(0, bits)
-            return self._variable(parameter(value), bits)
+            return self._variable(parameter(value), bits, _SMALL_NUMBER if is_small else None)
         if isinstance(value, Iteration):
-            return self._variable(own(value, thread), bits, MOST_ITERATIONS - 1)
+            most = _SMALL_NUMBER if is_small else MOST_ITERATIONS - 1
+            return self._variable(own(value, thread), bits, most)
         if not isinstance(value, Apply):
             return self._variable(own(value, thread), bits)
-        if value is self._rank:
+        if value is self._rank and self.numbers is _Numbers.ABSTRACT:
             return self._ranked(parts, thread)
         return self._applied(value, parts, bits)
 
@@ -602,7 +665,7 @@ class BitVectors(Interpretation[Any, Any]):
         """The number of a thread in its CTA: another one for each, below their number."""
         z3 = z3_module()
         rank = self._variable(f"rank@{thread}", 32, self.most_threads - 1)
-        self._products.append(rank == sum(parts[1:], parts[0]))
+        self._is_abstract = True
         indices = [self.named(f"%tid.{d}", thread) for d in self.dimensions("tid")]
         self._iterations += [
             z3.ULT(rank, self.most_threads),
@@ -632,15 +695,10 @@ class BitVectors(Interpretation[Any, Any]):
         if operation in _COMPARISONS and len(parts) == 2:
             truth = _COMPARISONS[operation](z3, parts[0], parts[1])
             return z3.If(truth, self._constant(1, 1), self._constant(0, 1))
-        if operation in ("udiv", "urem") and z3.is_bv_value(parts[1]) and parts[1].as_long():
-            return self._quotient_and_rest(*parts)[operation == "urem"]
         is_whole = all(part.size() == bits for part in parts)
-        if operation in _DIVISIONS and is_whole and not z3.is_bv_value(parts[1]):
-            return self._divided_by(*parts, signed=operation in ("sdiv", "srem"))[
-                operation in ("urem", "srem")
-            ]
-        if operation == "mul":
-            return self._product_of(value, parts)
+        if operation in _PRODUCTS and is_whole and self.numbers is _Numbers.ABSTRACT:
+            if (made := self._abstracted(value, parts)) is not None:
+                return made
         if operation in _PRODUCTS:
             self._has_product |= sum(not z3.is_bv_value(part) for part in parts) > 1
         made = _OPERATIONS.get(operation)
@@ -656,6 +714,19 @@ class BitVectors(Interpretation[Any, Any]):
         return z3.Function(f"{operation} {bits}", *sorts, z3.BitVecSort(bits, self.budget.context))(
             *parts
         )
+
+    def _abstracted(self, value: Apply, parts: list[Any]) -> Any | None:
+        """A product, quotient or remainder as a variable; None of one that z3 takes as it is."""
+        z3, operation = z3_module(), value.operation
+        if operation == "mul":
+            return self._product_of(value, parts)
+        if not z3.is_bv_value(parts[1]):
+            pair = self._divided_by(*parts, signed=operation in ("sdiv", "srem"))
+        elif operation in ("udiv", "urem") and parts[1].as_long():
+            pair = self._quotient_and_rest(*parts)
+        else:
+            return None
+        return pair[operation in ("urem", "srem")]
 
     def _product_of(self, value: Apply, parts: Sequence[Any]) -> Any:
         """A product, of sizes and parameters first: those of two threads have these in common."""
@@ -674,8 +745,8 @@ class BitVectors(Interpretation[Any, Any]):
     def _multiplied_by(self, left: tuple[int, Any], right: tuple[int, Any]) -> tuple[int, Any]:
         """A product, with the most that it is.
 
-        That it is one is asked for only where this does not decide: it is 0 with a factor, and
-        where it does not wrap, and of two with one factor, each next multiple is that factor more.
+        It is 0 with a factor, and where it does not wrap, and of two with one factor, each next
+        multiple is that factor more.
         """
         z3 = z3_module()
         (most_left, a), (most_right, b) = left, right
@@ -686,7 +757,7 @@ class BitVectors(Interpretation[Any, Any]):
             result = self._variable(f"{key[0]} times {key[1]}", bits)
             is_exact = most < 1 << bits
             made = self._multiplied[key] = _Product(a, b, result, is_exact=is_exact)
-            self._products.append(result == a * b)
+            self._is_abstract = True
             for one, other in ((a, b), (b, a)):
                 self._iterations.append(z3.Implies(one == 0, result == 0))
                 self._iterations.append(z3.Implies(one == 1, result == other))
@@ -719,8 +790,8 @@ class BitVectors(Interpretation[Any, Any]):
     def _quotient_and_rest(self, value: Any, size: Any) -> tuple[Any, Any]:
         """The quotient and the remainder of a division by a constant.
 
-        They are what they are defined by. That the multiple is a product is asked for only where
-        the order of multiples does not decide.
+        They are what they are defined by, but that the multiple is a product: multiples have an
+        order.
         """
         z3 = z3_module()
         number, bits = size.as_long(), size.size()
@@ -737,7 +808,7 @@ class BitVectors(Interpretation[Any, Any]):
                 z3.ULE(quotient, most),
                 z3.ULE(multiple, value),
             ]
-            self._products.append(multiple == quotient * size)
+            self._is_abstract = True
             for (_, other), (known, _, below, _) in self._divided.items():
                 if other == number:
                     self._iterations += [
@@ -751,7 +822,7 @@ class BitVectors(Interpretation[Any, Any]):
         """The quotient and the remainder of a division by a value that is no constant.
 
         The number is always the sum of the multiple and the remainder, also of bit-vectors that
-        are divided by 0; the exact quotient is a constraint only where this does not decide.
+        are divided by 0.
         """
         z3 = z3_module()
         key = (value.get_id(), size.get_id(), signed)
@@ -767,7 +838,7 @@ class BitVectors(Interpretation[Any, Any]):
                 value == z3.Extract(bits - 1, 0, multiple) + rest,
                 z3.Implies(is_counted, is_below),
             ]
-            self._products.append(quotient == (value / size if signed else z3.UDiv(value, size)))
+            self._is_abstract = True
             self._divisions[key] = quotient, rest
         return self._divisions[key]
 
@@ -811,8 +882,7 @@ def _is_narrow(value: Value) -> bool:
 
 
 _OWN_INDICES = ("%ctaid", "%cluster", "%lane")
-_DIVISIONS = ("udiv", "urem", "sdiv", "srem")
-_PRODUCTS = ("mul", *_DIVISIONS)
+_PRODUCTS = ("mul", "udiv", "urem", "sdiv", "srem")
 """Operations that are hard where no argument is a constant."""
 _COMPARISONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "eq": lambda z3, a, b: a == b,

@@ -162,16 +162,17 @@ def report_of(path: str, file: str, content: bytes, arguments: Namespace) -> Fil
 def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespace) -> FileReport:
     # Here, for other code needs none of it.
     from fencewright.checker.judge_amd import JudgedFunction, judged
-    from fencewright.checker.verdicts.solver import Launch
+    from fencewright.checker.verdicts.solver import Launch, Steps
     from fencewright.tools.commands.amd_check import checked, named
 
     assembly, file = beside.code, beside.file
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
     launch = Launch(arguments.block, arguments.grid)
+    steps = Steps(len(assembly.functions))
     functions: list[JudgedFunction] = []
     provided: list[tuple[int, str]] = []
     for each in checked(assembly, file, many):
-        functions.append(judged(each, launch, finds_surplus=arguments.finds_surplus))
+        functions.append(judged(each, launch, steps, finds_surplus=arguments.finds_surplus))
         provided += each.provided() if arguments.lift else ()
     found = sorted(each for one in functions for each in one.findings)
     comparisons = beside.comparisons(many)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fencewright.checker.findings.finding import Level
 from fencewright.checker.nvidia.findings import JudgedFunction, judged
+from fencewright.checker.verdicts.solver import Steps
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools.dev.campaigns.labelled_kernels import WORDS, evidence
 from fencewright.tools.reports.function_names import demangled
@@ -24,12 +25,13 @@ _MOST_ARGUMENTS = 24
 def rows_of(path: Path, project: str) -> Iterator[tuple[str, ...]]:
     """The rows of a file of PTX, one a kernel. Prints errors and warnings to stderr."""
     file = read_ptx(path.read_text(encoding="utf-8"), str(path))
+    steps = Steps(len(file.functions))
     for function in file.functions.values():
         if not function.is_entry or len([*function.instructions]) == 1:
             continue  # ``ret`` alone, as CUB asks a device for its version with.
         name = short(function.name)
         begin = time.process_time()
-        found = judged(file, function)
+        found = judged(file, function, steps=steps)
         seconds = f"{time.process_time() - begin:.1f}"
         for each in found.findings:
             if each.level in (Level.ERROR, Level.WARNING):
