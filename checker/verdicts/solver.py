@@ -517,8 +517,7 @@ class BitVectors(Interpretation[Any, Any]):
                 return self._constant(sizes["xyz".index(d)], 32)
             if d not in self.dimensions(kind):
                 return self._constant(1, 32)
-            # Grids of many sizes are decided in fewer steps with all bits.
-            return self._variable(name, 32, None if kind == "nctaid" else self._most_of(kind, d))
+            return self._variable(name, 32, self._most_of(kind, d))
         most = self._most_of(kind, d) - 1 if kind in ("tid", "ctaid") else None
         return self._variable(f"{name}@{thread}", bits, most)
 

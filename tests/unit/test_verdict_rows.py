@@ -160,3 +160,5 @@ def test_an_index_has_no_more_bits_than_its_limit() -> None:
     for number, answer in ((last, Answer.SATISFIABLE), (past, Answer.UNSATISFIABLE)):
         assert solver.satisfiable([Compare("eq", thread, 0, number, 0)]) is answer
     assert budget.used < 10_000
+    of_any = BitVectors(own, Relation.CTA, Launch(), budget)
+    assert of_any.named("%nctaid.y", 0).arg(0).size() == 16
