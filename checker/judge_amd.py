@@ -68,5 +68,5 @@ def _surplus_barriers(
     write_backs = [each.line for each in code.operations if each.is_write_back]
     idle = idle_work_group_barriers(kernel, code.flow, write_backs, is_proved)
     for line, ends in idle.items():
-        (barrier,) = (each for each in checked.lifted.at(line) if each.kind is Kind.BARRIER)
+        barrier = next(each for each in checked.lifted.at(line) if each.kind is Kind.BARRIER)
         yield replace(surplus_barrier(code, barrier).finding, about=ends)

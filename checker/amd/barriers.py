@@ -130,7 +130,7 @@ class Barriers:
             self.after[each.number] = self.earlier[each.number] = 0
         self.delivered = 0
         self._to_lds = code.of_kinds(Kind.COPY)
-        self._counted = code.accesses | self._to_lds | code.of_kinds(Kind.OPAQUE, Kind.END)
+        self._counted = code.accesses | self._to_lds
         if (self.barriers or self._to_lds) and self.places:
             states = kept(code.others, _masks_of, lambda parts: _At(*parts))
             states[0] = _At()

@@ -12,16 +12,7 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
 _SILENT = frozenset(
-    {
-        Kind.BARRIER,
-        Kind.BRANCH,
-        Kind.CACHE,
-        Kind.COMPUTE,
-        Kind.END,
-        Kind.JUMP,
-        Kind.LANES,
-        Kind.WAIT,
-    }
+    {Kind.BARRIER, Kind.BRANCH, Kind.CACHE, Kind.END, Kind.JUMP, Kind.LANES, Kind.WAIT}
 )
 _PRIVATE = frozenset({AddressSpace.PRIVATE, AddressSpace.CONSTANT})
 _FREES_REGISTERS = "sendmsg(MSG_DEALLOC_VGPRS)"
@@ -62,13 +53,13 @@ def _beyond(kernel: Kernel, flow: Flow) -> Iterator[int]:
     known = {each.line for each in kernel.accesses}
     for step in (step for block in flow.blocks for step in block.steps):
         effects, line = step.effects, step.instruction.line
-        if effects.kind in _SILENT:
-            is_beyond = effects.kind is Kind.COMPUTE and bool(effects.events)
+        if effects.kind is Kind.COMPUTE:
+            is_beyond = bool(effects.events)
         elif effects.kind is Kind.SIGNAL:
             is_beyond = _FREES_REGISTERS not in map(str, step.instruction.operands)
         else:
             is_beyond = line not in known and effects.space not in _PRIVATE
-        if is_beyond:
+        if is_beyond and effects.kind not in _SILENT:
             yield line
 
 

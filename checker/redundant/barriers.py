@@ -68,13 +68,12 @@ def _without(kernel: Kernel, lines: Collection[int]) -> Kernel:
 
 def _pending(kernel: Kernel, barriers: Sequence[Barrier]) -> Mapping[int, frozenset[int]]:
     """By the number of a barrier, the accesses of a queue that may be pending there."""
-    found: dict[int, set[int]] = {each.instruction: set() for each in barriers}
-    walks = walks_of(kernel, frozenset(found), Roles())
-    for access in kernel.accesses:
-        for number, *_ in walks.pending(access).positions if access.queue else ():
-            if number is not None:
-                found[number].add(access.instruction)
-    return {number: frozenset(own) for number, own in found.items()}
+    found: dict[int | None, set[int]] = {each.instruction: set() for each in barriers}
+    numbers = frozenset(each.instruction for each in barriers)
+    for access in (each for each in kernel.accesses if each.queue):
+        for number, *_ in walks_of(kernel, numbers, Roles()).pending(access).positions:
+            found[number].add(access.instruction)
+    return {number: frozenset(found[number]) for number in numbers}
 
 
 def _is_whole(kernel: Kernel, barrier: Barrier) -> bool:
