@@ -209,6 +209,7 @@ def _execute_amd(
     from fencewright.simulator.execution import launch as waves
     from fencewright.simulator.execution.executor import execute as run_waves
     from fencewright.simulator.race.waves.arguments import value_of
+    from fencewright.simulator.race.waves.launch import MOST_INSTRUCTIONS
     from fencewright.tools.inputs.amd_kernels import kernels_of_assembly
 
     kernels = {each.name: each for each in kernels_of_assembly(text, "kernel.s")}
@@ -230,7 +231,9 @@ def _execute_amd(
     except waves.LaunchError as problem:
         raise LaunchError(str(problem)) from problem
     try:
-        found = run_waves(program, launch, memory, lambda _: None, needs_results=True)
+        found = run_waves(
+            program, launch, memory, lambda _: None, limit=MOST_INSTRUCTIONS, needs_results=True
+        )
     except waves.LaunchError as problem:
         raise ExecutionError(str(problem)) from problem
     results: list[Any] = []

@@ -7,6 +7,7 @@ last leaf runs. Entries at the same depth under one parent all end at its segmen
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,6 +159,25 @@ class Convergence:
         self._show(rows)
         if arrived.any():
             self._leave(rows[arrived])
+
+    # All waves
+
+    def state(self) -> Iterator[NDArray[Any]]:
+        """All that decides which lanes run where."""
+        yield from (self.segment, self.active, self.alive, self._last, self._segment, self._until)
+        yield from (self._depth, self._blocked, self._lanes)
+
+    def places(self) -> list[int]:
+        """The segments at which lanes run or wait."""
+        numbers: Numbers = np.arange(self._segment.shape[1], dtype=np.int64)
+        last = np.where(self.alive.any(axis=1), self._last, -1)
+        there: LaneFlags = np.less_equal(numbers[None, :], last[:, None])
+        return np.unique(self._segment[there]).tolist()
+
+    @property
+    def most_places(self) -> int:
+        """The most places at which lanes of one wave are."""
+        return int(self._last.max()) + 1
 
     # Taking turns
 

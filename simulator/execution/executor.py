@@ -6,12 +6,12 @@ wave that polls lets the others go first. The lanes of a wave run together as ha
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,7 @@ from fencewright.simulator.execution.program import (
     Unknown,
     Values,
 )
+from fencewright.simulator.execution.rounds import Rounds
 from fencewright.simulator.execution.segments import (
     EXIT,
     Join,
@@ -93,9 +94,8 @@ _TURN = 64
 _TICKS = 64
 """Ticks of a clock in each segment."""
 
-_IDLE, _DEADLOCK = 8, 4096
-"""After so many segments that only polled, other lanes of the waves run; after so many, none ever
-will."""
+_IDLE = 8
+"""After so many segments that only polled, other lanes of the waves run."""
 
 _PATIENCE = 1_000
 """After so many segments without a store a wave that is held goes on."""
@@ -202,7 +202,7 @@ _Registers: TypeAlias = dict[Register, Values]
 class _Execution:
     """One launch. Waves are numbered through the work-groups that are resident."""
 
-    has_votes = False
+    has_votes = stored = False
 
     def __init__(
         self,
@@ -267,13 +267,13 @@ class _Execution:
         """By the place of a work-group."""
         self.came: list[Numbers] = []
         self.polls = [_last_load(each) for each in self.segments]
-        self.polled_at: Numbers = np.zeros(waves, dtype=np.int64)
+        self.polled_at: Numbers = np.full(waves, -1)
+        self.rounds = Rounds(self.segments, waves)
         self.executed: Numbers = np.zeros(waves, dtype=np.int64)
         self.polled: Numbers = np.zeros(waves, dtype=np.int64)
         self.last_run: Numbers = np.zeros(len(self.segments), dtype=np.int64)
         self.rank: Numbers = np.array([each.rank for each in self.segments])
         self.runs = self.idle = self.stale = 0
-        self.stored = False
         thread = np.arange(self.group_waves * lanes).reshape(self.group_waves, lanes)
         x, y, _ = launch.block
         self.thread = [thread % x, thread // x % y, thread // (x * y)]
@@ -299,6 +299,8 @@ class _Execution:
             rows = self._next(waves if self.pauses.held is None else self._not_held(waves))
             number = int(self.lanes.segment[rows[0]])
             self.pauses.turns += 1
+            self._look_round(int(rows[0]), number)
+            self.rounds.ran[rows] = True
             if number in self.pausing:
                 self._note_pause(number, rows)
             self._run(self.segments[number], rows)
@@ -317,6 +319,38 @@ class _Execution:
             key = self.rank[segments] + polling * len(self.segments)
         chosen = segments[np.argmin(key)]
         return waves[segments == chosen]
+
+    def _look_round(self, wave: int, segment: int) -> None:
+        """Raise ``Hang`` where everything is as it was, and nothing could go on instead."""
+        rounds = self.rounds
+        if self.runs >= rounds.until:
+            self._note_round(wave, segment)
+        if rounds.at != (wave, segment) or self.named:
+            return
+        running = self.lanes.segment != EXIT
+        if not rounds.ran[running].all():
+            return
+        memory = (self.memory.bytes, self.shared.bytes, self.private.bytes)
+        if not rounds.is_round(self.registers, self._state(), memory):
+            return
+        split = np.flatnonzero(self.lanes.is_split(np.arange(self.waves)) & running)
+        if self.pauses.held is not None:
+            self.pauses.held = None
+        elif not split.size or rounds.turned() > self.lanes.most_places:
+            raise self._hang()
+        for row in split:
+            self.lanes.turn(int(row))
+        self._note_round(wave, segment)
+
+    def _note_round(self, wave: int, segment: int) -> None:
+        at = wave, segment
+        self.rounds.note(self.runs, at, self.lanes.places(), self.registers, self._state())
+
+    def _state(self) -> Iterator[NDArray[Any]]:
+        """All that decides the next segments, but for registers and memory."""
+        yield from self.lanes.state()
+        yield from (self.at_barrier, self.needed, self.arrived, self.group, self.votes, self.voters)
+        yield self.own_phase - self.phase[self.slot_of // self.cluster][:, None]
 
     def numbers(self, rows: Rows) -> Numbers:
         """The numbers of waves in the launch."""
@@ -360,17 +394,15 @@ class _Execution:
             raise LaunchError(
                 f"{self.program.name}: a wave has executed {self.limit} instructions and is in a "
                 "loop that does not end; if it does, give a greater --limit",
-                place_of(self.program, segment),
+                self._place(segment, int(rows[0])),
             )
         self.idle = 0 if self.stored or not segment.spins else self.idle + 1
         self.stale = 0 if self.stored else self.stale + 1
         self.stored = False
         while self.came:
             self._release(self.came.pop())
-        if segment.spins and (poll := self.polls[number]) is not None:
+        if (poll := self.polls[number]) is not None:
             self.polled_at[rows] = poll
-        if self.idle >= _DEADLOCK:
-            raise self._hang()
         if (self.idle and self.idle % _IDLE == 0) or (self.stale and self.stale % _STALE == 0):
             every = np.arange(self.waves)
             for row in every[self.lanes.is_split(every) & (self.lanes.segment != EXIT)]:
@@ -542,10 +574,17 @@ class _Execution:
         if self.next_group < self.launch.groups and ended.any():
             self._begin(slots[ended])
 
-    def _hang(self) -> Hang:
+    def _place(self, segment: Segment, wave: int) -> SourceLocation | None:
+        """The place of a segment, or that of the last access of a wave before it."""
+        found = place_of(self.program, segment)
+        if found is None and (last := int(self.polled_at[wave])) >= 0:
+            return self.program.instructions[last].place
+        return found
+
+    def _hang(self) -> LaunchError:
         """Nothing changes any more: all lanes wait at barriers, or poll what nobody stores."""
         found: dict[tuple[int, bool], list[tuple[int, int]]] = {}
-        polls = self.lanes.segment != EXIT
+        polls = (self.lanes.segment != EXIT) & (self.polled_at >= 0)
         for at, wave in (
             *((self.polled_at, each) for each in np.flatnonzero(polls)),
             *((self.barrier, each) for each in np.flatnonzero((self.at_barrier >= 0).any(axis=1))),
@@ -553,8 +592,11 @@ class _Execution:
             waves = found.setdefault((int(at[wave]), at is self.polled_at), [])
             waves.append((int(self.group[self.slot_of[wave]]), int(self.wave_of[wave])))
         waiting = [Waiting(*key, tuple(waves)) for key, waves in sorted(found.items())]
-        first = self.program.instructions[waiting[0].instruction] if waiting else None
-        return Hang(waiting, self._name, first and first.place)
+        if not waiting:
+            wave = int(np.argmax(self.lanes.segment != EXIT))
+            place = place_of(self.program, self.segments[int(self.lanes.segment[wave])])
+            return LaunchError("hang: a loop without accesses does not end", place)
+        return Hang(waiting, self._name, self.program.instructions[waiting[0].instruction].place)
 
     def _name(self, number: int) -> str:
         found = self.program.instructions[number]
@@ -1234,11 +1276,10 @@ class _Run:
                 return
         groups = execution.group[execution.slot_of[rows]]
         waves = execution.wave_of[rows]
-        running = int((execution.lanes.segment != EXIT).sum()) if execution.with_parts else 0
         execution.observe(
             Executed(
                 instruction, groups, waves, addresses, active, sizes, copied_to, is_further, same,
-                meetings, running,
+                meetings,
             )
         )  # fmt: skip
 

@@ -515,8 +515,6 @@ class Executed:
     """Of a store, lanes that write the old value; for observers that ask for parts."""
     meetings: tuple[Meeting, ...] = ()
     """Of an action at named barriers the phase of each wave's."""
-    running: int = 0
-    """Waves that have neither ended nor wait at a barrier; for observers that ask for parts."""
 
 
 Observer: TypeAlias = Callable[[Executed], None]

@@ -71,7 +71,7 @@ class Segment:
 def segments_of(program: LaneProgram, pauses: frozenset[int] = frozenset()) -> tuple[Segment, ...]:
     """The segments of a kernel, the entry first; one begins at each instruction of ``pauses``."""
     parts = _parts(program, pauses)
-    successors = [_targets(end) for _, end in parts]
+    successors = [targets_of(end) for _, end in parts]
     loops = _loops(successors)
     ranks = _ranks(successors, loops)
     meets = _meets(successors)
@@ -90,7 +90,7 @@ def segments_of(program: LaneProgram, pauses: frozenset[int] = frozenset()) -> t
 
 
 def place_of(program: LaneProgram, segment: Segment) -> SourceLocation | None:
-    """The source position of the first instruction of a segment that has one."""
+    """The source position of the first instruction of a segment that has one, or its branch."""
     numbers = (
         each.instruction
         for each in segment.steps
@@ -99,7 +99,8 @@ def place_of(program: LaneProgram, segment: Segment) -> SourceLocation | None:
         )
     )
     places = (program.instructions[each].place for each in numbers)
-    return next((each for each in places if each is not None), None)
+    branch = segment.end.place if isinstance(segment.end, LaneBranch) else None
+    return next((each for each in places if each is not None), branch)
 
 
 # Segments
@@ -151,7 +152,8 @@ def _joins(program: LaneProgram, step: Step) -> bool:
     return isinstance(instruction, FenceInstruction) and instruction.joins
 
 
-def _targets(end: BlockEnd | Join) -> tuple[int, ...]:
+def targets_of(end: BlockEnd | Join) -> tuple[int, ...]:
+    """The segments that may follow."""
     return (end.segment,) if isinstance(end, Join) else tuple(each.block for each in jumps_of(end))
 
 
@@ -162,11 +164,12 @@ def _meets(successors: Sequence[Sequence[int]]) -> list[int]:
     """Of each segment its immediate post-dominator; ``EXIT`` where none has to be passed."""
     end = len(successors)
     with_end = [*(targets or (end,) for targets in successors), ()]
-    dominators = immediate_dominators(_graph(with_end).backward, end)
+    dominators = immediate_dominators(graph_of(with_end).backward, end)
     return [EXIT if dominators.get(node, end) == end else dominators[node] for node in range(end)]
 
 
-def _graph(successors: Sequence[Sequence[int]]) -> Graph[int]:
+def graph_of(successors: Sequence[Sequence[int]]) -> Graph[int]:
+    """The graph of segments."""
     return Graph(tuple(range(len(successors))), dict(enumerate(successors)))
 
 
@@ -282,7 +285,7 @@ def _live(parts: Sequence[_Part], successors: Sequence[Sequence[int]]) -> list[f
     def before_moves(node: int, before: int, live: frozenset[Register]) -> frozenset[Register]:
         return live - _moved_to(node, parts[before][1])
 
-    graph = _graph(successors).backward
+    graph = graph_of(successors).backward
     ends = dict.fromkeys(graph.nodes, frozenset[Register]())
     after = solve(graph, ends, at_begin, lambda one, other: one | other, edge=before_moves)
     return [at_begin(node, after[node]) for node in range(len(parts))]

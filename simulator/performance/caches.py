@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fencewright.simulator.execution.lanes import Numbers
-from fencewright.simulator.execution.private import BASE as PRIVATE_BASE
 from fencewright.simulator.execution.program import (
     CacheLevel,
     CachePolicy,
     Lookup,
     MemoryAccessKind,
 )
+from fencewright.simulator.performance.private import BASE as PRIVATE_BASE
 from fencewright.simulator.performance.words import (
     LINE,
     WORD,

@@ -33,7 +33,6 @@ from fencewright.lowering.ptx.performance.accesses import (
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Operation
 from fencewright.simulator.execution.lanes import Numbers, distinct, firsts
-from fencewright.simulator.execution.private import BASE, interleaved
 from fencewright.simulator.execution.program import (
     CacheLevel,
     CountedInstruction,
@@ -55,6 +54,7 @@ from fencewright.simulator.performance.patterns import (
     lines_of_rows,
     patterns,
 )
+from fencewright.simulator.performance.private import BASE, interleaved
 from fencewright.simulator.performance.words import (
     LINE,
     WORD,

@@ -484,6 +484,21 @@ def test_a_loop_without_an_end() -> None:
     assert "a wave has executed 1000 instructions and is in a loop that does not end" in message
 
 
+def test_a_loop_that_stores_the_same_again_hangs() -> None:
+    body = """
+      cf.br ^loop(%zero : i32)
+    ^loop(%i: i32):
+      %n = arith.addi %i, %one : i32
+      scoped.store relaxed agent %one, %at : i32, !llvm.ptr<1>
+      %x = scoped.load relaxed agent %in : !llvm.ptr<1> -> i32
+      %no = arith.cmpi eq, %x, %zero : i32
+      cf.cond_br %no, ^loop(%n : i32), ^end
+    ^end:
+      func.return"""
+    program = lowered(COUNTED.replace("BODY", body))
+    assert "hang: wave 0 of work-group 0" in error(program, 1, 64, [zeros(64), zeros(64)])
+
+
 def test_polling_what_nobody_writes() -> None:
     message = error(example("kernels/spin_lock"), 2, 128, [np.ones(1, np.uint32), zeros(128), 1])
     assert message == (

@@ -10,7 +10,6 @@ from campaigns import some_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencewright.simulator.execution.private import BASE
 from fencewright.simulator.execution.program import (
     CacheLevel,
     CachePolicy,
@@ -27,6 +26,7 @@ from fencewright.simulator.performance.caches import (
     resized,
 )
 from fencewright.simulator.performance.patterns import lines_of_ranges, lines_of_rows, patterns
+from fencewright.simulator.performance.private import BASE
 from fencewright.simulator.performance.words import how_many_set, touched
 
 L1, L2, LAST = CacheLevel.L1, CacheLevel.L2, CacheLevel.LAST_LEVEL

@@ -9,7 +9,6 @@ from fencewright.lowering.evidence import Evidence
 from fencewright.passes.pipelines import lower_module
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import BufferOfSize, Launch, allocate
-from fencewright.simulator.execution.private import BASE, interleaved
 from fencewright.simulator.execution.program import (
     CacheLevel,
     Executed,
@@ -21,6 +20,7 @@ from fencewright.simulator.execution.program import (
 )
 from fencewright.simulator.performance.machine import machine_of
 from fencewright.simulator.performance.policies import ptx_policy
+from fencewright.simulator.performance.private import BASE, interleaved
 from fencewright.simulator.performance.traffic import (
     Counted,
     InstructionTraffic,

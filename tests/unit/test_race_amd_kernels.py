@@ -315,6 +315,25 @@ s_endpgm"""
     assert not kinds(judged(body))
 
 
+@pytest.mark.parametrize(
+    ("again", "found"), [("s_cbranch_scc1 .Lagain", []), ("s_branch .Lagain", ["hang"])]
+)
+def test_polls_that_a_count_ends_are_no_hang(again: str, found: list[str]) -> None:
+    """The count of rounds changes in both loops, and decides in one of them."""
+    body = f"""s_movk_i32 s3, 0x1000
+.Lagain:
+global_load_dword v3, v1, s[10:11] sc1
+s_waitcnt vmcnt(0)
+v_cmp_ne_u32_e32 vcc, 0, v3
+s_cbranch_vccnz .Lend
+s_sub_u32 s3, s3, 1
+s_cmp_lg_u32 s3, 0
+{again}
+.Lend:
+s_endpgm"""
+    assert kinds(judged(body)) == found
+
+
 def test_writes_of_one_value_are_warnings() -> None:
     one = judged("global_store_dword v6, v2, s[8:9]\ns_endpgm")
     assert kinds(one) == ["write-write of the same value"]

@@ -254,7 +254,7 @@ class _Kernel:
         """To ``yes`` where the guard holds."""
         if guard.startswith("!"):
             yes, no = no, yes
-        return LaneBranch(self.register(guard.removeprefix("!")), yes, no)
+        return LaneBranch(self.register(guard.removeprefix("!")), yes, no, self.place)
 
     def end(self, statement: Statement, block: PtxBlock) -> None:
         """The last instruction of a block, which goes elsewhere or ends the lane."""

@@ -29,7 +29,6 @@ from fencewright.simulator.cdna.rows import (
     CounterClass,
     access_counted,
 )
-from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.executor import LateCopies
 from fencewright.simulator.execution.lanes import Numbers
 from fencewright.simulator.execution.launch import BASE, Launch, Memory
@@ -175,10 +174,6 @@ def homes_of(launch: Launch, program: LaneProgram, configuration: CdnaConfigurat
     return homes
 
 
-MOST_POLLS = 64
-"""Polls of each wave that runs, with nothing else between, after which nothing ever changes."""
-
-
 def _nothing(wave: int, outwards: bool) -> None:
     return
 
@@ -231,7 +226,6 @@ class KernelObserver:
         """The waves that wait for the signals of others: at which site, and in which phase."""
         self.executed: set[int] = set()
         self.of_arguments: set[int] = set()
-        self.polls: dict[int, dict[int, int]] = {}
 
     def __call__(self, executed: Executed) -> None:
         """Take note of an instruction that some waves have executed."""
@@ -239,7 +233,6 @@ class KernelObserver:
         detector = self.detector
         self.executed.add(site.number)
         waves: list[int] = (executed.groups * self.waves + executed.waves).tolist()
-        self._watch(site, waves, executed.running)
         for row, wave in enumerate(waves):
             self._go_on(wave)
             match rule:
@@ -256,34 +249,6 @@ class KernelObserver:
                     self.meeting[wave] = site.number, meeting
                 case Barrier():
                     self.at_barrier.setdefault(wave // self.waves, {})[wave] = site.number
-
-    def _watch(self, site: Site, waves: list[int], running: int) -> None:
-        """Notice that nothing happens any more. Raises ``Hang``."""
-        if isinstance(site.rule, Cache | Wait):
-            return
-        if not isinstance(site.rule, Access) or not site.polls or site.rule.writes:
-            self.polls.clear()
-            return
-        for wave in waves:
-            own = self.polls.setdefault(wave, {})
-            own[site.number] = own.get(site.number, 0) + 1
-        # A wave that has left its loop since then computes, and polls no more.
-        if len(self.polls) >= running and all(
-            sum(own.values()) > MOST_POLLS for own in self.polls.values()
-        ):
-            raise self._hang()
-
-    def _hang(self) -> execution.Hang:
-        waiting: dict[tuple[int, bool], list[tuple[int, int]]] = {}
-        polls = ((at, True, wave) for wave, own in self.polls.items() for at in own)
-        waits = (
-            (at, False, wave) for there in self.at_barrier.values() for wave, at in there.items()
-        )
-        meets = ((at, False, wave) for wave, (at, _) in self.meeting.items())
-        for at, is_poll, wave in (*polls, *waits, *meets):
-            waiting.setdefault((at, is_poll), []).append(divmod(wave, self.waves))
-        found = [execution.Waiting(*key, tuple(waves)) for key, waves in sorted(waiting.items())]
-        return execution.Hang(found, self.name_of)
 
     def name_of(self, number: int) -> str:
         """An instruction, as messages say it."""

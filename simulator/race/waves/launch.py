@@ -36,7 +36,7 @@ WAVES_AT_ONCE, MOST_MEMORY = 1024, 1 << 26
 """Waves that run together, and the bytes of shared and local memory that those may have."""
 _LEAST_THREADS = 256
 """The threads from which on waves are faster than threads one by one."""
-_MOST_INSTRUCTIONS = 1 << 32
+MOST_INSTRUCTIONS = 1 << 27
 """Instructions of a wave: a loop that does not end is found as a hang, or by the threads' limit."""
 
 
@@ -94,7 +94,7 @@ def executed(
     try:
         waves = waves_of(module, kernel, launch, given)
         memory = execute(
-            waves.program, waves.launch, waves.memory, lambda _: None, limit=_MOST_INSTRUCTIONS,
+            waves.program, waves.launch, waves.memory, lambda _: None, limit=MOST_INSTRUCTIONS,
             resident=waves.resident, in_place=True, needs_results=True,
         )  # fmt: skip
     except (NotShown, execution.LaunchError):
