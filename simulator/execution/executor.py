@@ -81,6 +81,7 @@ from fencewright.simulator.semantics.named_barriers import (
     NamedBarriers,
     Undefined,
 )
+from fencewright.simulator.semantics.operands import RESERVED, reserved_at
 
 LIMIT = 1_000_000
 """Instructions that one wave executes at most, where not said otherwise."""
@@ -251,7 +252,7 @@ class _Execution:
         resources = program.resources
         self.shared = OwnMemory(
             self.slots,
-            resources.shared_bytes + launch.shared,
+            _room_of_shared(program, resources.shared_bytes + launch.shared),
             "shared",
             "; a launch may add some, as --shared BYTES",
         )
@@ -651,6 +652,13 @@ def _origins(program: LaneProgram, waves: int) -> Origins | None:
     steps = (step for block in program.blocks for step in block.steps)
     shape = (waves, program.lanes)
     return Origins(shape) if any(isinstance(step, Unknown) for step in steps) else None
+
+
+def _room_of_shared(program: LaneProgram, size: int) -> int:
+    """The bytes of shared memory of a work-group, with those that the system has if it uses any."""
+    steps = (step for block in program.blocks for step in block.steps)
+    is_used = any(isinstance(each, Special) and each.value is LaneValue.RESERVED for each in steps)
+    return reserved_at(size) + RESERVED if is_used else size
 
 
 def _last_load(segment: Segment) -> int | None:
@@ -1463,6 +1471,10 @@ def _lane(run: _Run) -> NDArray[np.int64]:
     return np.arange(run.active.shape[1], dtype=np.int64)[None, :]
 
 
+def _shared_size(run: _Run) -> int:
+    return run.execution.program.resources.shared_bytes + run.execution.launch.shared
+
+
 def _active(run: _Run) -> NDArray[np.int64]:
     return lane_bits(run.active).view(np.int64)
 
@@ -1486,6 +1498,16 @@ _SPECIAL: dict[LaneValue, Callable[[_Run], NDArray[np.int64]]] = {
     LaneValue.RANK: _rank,
     LaneValue.LANE: _lane,
     LaneValue.ACTIVE: _active,
+    LaneValue.WAVE: lambda run: run.execution.wave_of[run.rows][:, None],
+    LaneValue.WAVES: lambda run: np.array(run.execution.group_waves),
+    LaneValue.GROUP: lambda run: run.execution.group[run.execution.slot_of[run.rows]][:, None],
+    LaneValue.GROUPS: lambda run: np.array(prod(run.execution.launch.grid)),
+    LaneValue.DYNAMIC_SHARED: lambda run: np.array(run.execution.launch.shared),
+    LaneValue.SHARED: lambda run: np.array(_shared_size(run)),
+    LaneValue.RESERVED: lambda run: (
+        _rank(run) * run.execution.program.has_ranks << tensors.RANK_BITS
+        | reserved_at(_shared_size(run))
+    ),
     LaneValue.ARGUMENTS: lambda run: np.array(run.execution.memory.arguments),
     LaneValue.PACKET: lambda run: np.array(run.execution.memory.packet),
     LaneValue.VOTES: lambda run: run.execution.votes[run.rows],

@@ -18,6 +18,7 @@ from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 from fencewright.simulator.semantics.named_barriers import BarrierAction, Meeting
+from fencewright.simulator.semantics.operands import LaneValue
 from fencewright.simulator.semantics.tensors import Tile
 
 Values: TypeAlias = NDArray[np.uint64]
@@ -150,40 +151,6 @@ class Merge:
     lanes: Register
     new: Register
     old: Register
-
-
-class LaneValue(FastStrEnum):
-    """A property of a lane or of its launch that the lane can read."""
-
-    THREAD_X = "thread x"
-    THREAD_Y = "thread y"
-    THREAD_Z = "thread z"
-    GROUP_X = "work-group x"
-    GROUP_Y = "work-group y"
-    GROUP_Z = "work-group z"
-    BLOCK_X = "threads in x"
-    BLOCK_Y = "threads in y"
-    BLOCK_Z = "threads in z"
-    GRID_X = "work-groups in x"
-    GRID_Y = "work-groups in y"
-    GRID_Z = "work-groups in z"
-    CLUSTER_X = "work-groups of a cluster in x"
-    CLUSTER_Y = "work-groups of a cluster in y"
-    CLUSTER_Z = "work-groups of a cluster in z"
-    RANK = "rank in the cluster"
-    LANE = "lane"
-    ACTIVE = "active lanes"
-    """A mask with a bit for each lane of the wave that is active."""
-    ARGUMENTS = "address of the arguments"
-    """The address of the kernel's arguments in memory (CDNA)."""
-    PACKET = "address of the dispatch packet"
-    """The address of the packet that has started the launch (CDNA)."""
-    CLOCK = "clock"
-    """A number that grows while the launch runs."""
-    VOTES = "votes"
-    """The lanes that have voted yes at the barrier that the lane has passed last."""
-    VOTERS = "voters"
-    """The lanes that have waited there."""
 
 
 @dataclass(frozen=True, slots=True)

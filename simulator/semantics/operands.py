@@ -1,11 +1,12 @@
 """Operands of PTX as they are written: constants, vectors, addresses, special registers."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.ptx.code.statements import Opcode, element_of, number
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.semantics.floats import FORMATS, convert, from_float
 from fencewright.simulator.semantics.term import Term, low, ones_of
 
@@ -70,7 +71,97 @@ def _mask_of(name: str) -> Callable[[Term], Term]:
     return lambda lane: low((count << lane) - 1, 32) ^ ones
 
 
+class LaneValue(FastStrEnum):
+    """A property of a lane or of its launch that the lane can read."""
+
+    THREAD_X = "thread x"
+    THREAD_Y = "thread y"
+    THREAD_Z = "thread z"
+    GROUP_X = "work-group x"
+    GROUP_Y = "work-group y"
+    GROUP_Z = "work-group z"
+    BLOCK_X = "threads in x"
+    BLOCK_Y = "threads in y"
+    BLOCK_Z = "threads in z"
+    GRID_X = "work-groups in x"
+    GRID_Y = "work-groups in y"
+    GRID_Z = "work-groups in z"
+    CLUSTER_X = "work-groups of a cluster in x"
+    CLUSTER_Y = "work-groups of a cluster in y"
+    CLUSTER_Z = "work-groups of a cluster in z"
+    RANK = "rank in the cluster"
+    LANE = "lane"
+    ACTIVE = "active lanes"
+    """A mask with a bit for each lane of the wave that is active."""
+    ARGUMENTS = "address of the arguments"
+    """The address of the kernel's arguments in memory (CDNA)."""
+    PACKET = "address of the dispatch packet"
+    """The address of the packet that has started the launch (CDNA)."""
+    CLOCK = "clock"
+    """A number that grows while the launch runs."""
+    VOTES = "votes"
+    """The lanes that have voted yes at the barrier that the lane has passed last."""
+    WAVE = "number in the work-group"
+    WAVES = "waves of the work-group"
+    GROUP = "number of the work-group"
+    GROUPS = "work-groups"
+    DYNAMIC_SHARED = "bytes of shared memory that the launch adds"
+    SHARED = "bytes of shared memory"
+    RESERVED = "begin of reserved shared memory"
+    """It follows what the kernel has of its own (PTX)."""
+    VOTERS = "voters"
+    """The lanes that have waited there."""
+
+
+RESERVED = 1024
+"""Bytes of shared memory that the system has of a block. Source: PTX ISA, %reserved_smem_offset."""
+
+
+def reserved_at(shared: int) -> int:
+    """The begin of reserved shared memory after so many bytes."""
+    return shared + 15 & ~15
+
+
+def reserves(operands: Iterable[str]) -> bool:
+    """True where one of the operands is the begin of reserved shared memory."""
+    return any(SPECIAL.get(each) is LaneValue.RESERVED for each in operands)
+
+
 LANE = "%laneid"
+OF_AXES: Mapping[str, Sequence[LaneValue]] = MappingProxyType(
+    {
+        "tid": (LaneValue.THREAD_X, LaneValue.THREAD_Y, LaneValue.THREAD_Z),
+        "ctaid": (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z),
+        "ntid": (LaneValue.BLOCK_X, LaneValue.BLOCK_Y, LaneValue.BLOCK_Z),
+        "nctaid": (LaneValue.GRID_X, LaneValue.GRID_Y, LaneValue.GRID_Z),
+        "cluster_nctaid": (LaneValue.CLUSTER_X, LaneValue.CLUSTER_Y, LaneValue.CLUSTER_Z),
+    }
+)
+SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
+    {
+        f"%{name}.{axis}": value
+        for name, values in OF_AXES.items()
+        for axis, value in zip("xyz", values, strict=True)
+    }
+    | dict.fromkeys(("%clock", "%clock64", "%globaltimer", "%globaltimer_lo"), LaneValue.CLOCK)
+    | dict.fromkeys(("%reserved_smem_offset_begin", "%reserved_smem_offset_1"), LaneValue.RESERVED)
+    | dict.fromkeys(("%gridid", "%clock_hi", "%globaltimer_hi"), 0)
+    | {f"%envreg{n}": 0 for n in range(32)}
+    | {
+        LANE: LaneValue.LANE,
+        "WARP_SZ": 32,
+        "%cluster_ctarank": LaneValue.RANK,
+        "%warpid": LaneValue.WAVE,
+        "%nwarpid": LaneValue.WAVES,
+        "%smid": LaneValue.GROUP,
+        "%nsmid": LaneValue.GROUPS,
+        "%dynamic_smem_size": LaneValue.DYNAMIC_SHARED,
+        "%total_smem_size": LaneValue.SHARED,
+    }
+)
+"""Special registers that are no functions of others: a property of a lane, or a number.
+
+Source: PTX ISA, Special Registers."""
 _SIZES = tuple(f"%cluster_nctaid.{axis}" for axis in "xyz")
 DERIVED: Mapping[str, tuple[Callable[..., Term], tuple[str, ...]]] = MappingProxyType(
     {f"%lanemask_{name}": (_mask_of(name), (LANE,)) for name in ("eq", "lt", "le", "gt", "ge")}

@@ -21,6 +21,7 @@ from fencewright.lowering.ptx.code.text import (
 )
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.semantics import python
+from fencewright.simulator.semantics.operands import reserved_at, reserves
 from fencewright.simulator.threads import lanes
 from fencewright.simulator.threads.emit import Emitter
 from fencewright.simulator.threads.machine import Machine
@@ -62,6 +63,12 @@ class Program:
     elements: Mapping[str, int]
     updates: Mapping[str, Callable[..., int]]
 
+    @property
+    def reserves(self) -> bool:
+        """True where it accesses reserved shared memory."""
+        statements = (each.statement for of in self.functions for each in of.instructions)
+        return any(reserves(each.operands) for each in statements)
+
     def bind(self, machine: Machine) -> Callable[[Machine, Thread], Any]:
         """The generator function for the threads of a machine."""
         machine.local_size = self.local_size
@@ -79,6 +86,7 @@ class Program:
             "ThreadEnd": ThreadEnd,
             "Trapped": Trapped,
             "UPDATES": self.updates,
+            "reserved_at": reserved_at,
             "share": share,
             "UnknownUsed": UnknownUsed,
         }

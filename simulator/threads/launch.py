@@ -845,7 +845,8 @@ def execute(
     if shared > MOST_SHARED:
         raise LaunchError(f"{shared} bytes of shared memory: {MOST_SHARED} are the most")
     machine = Machine(
-        program.sites, memory, launch.grid, launch.block, launch.cluster, shared,
+        program.sites, memory, launch.grid, launch.block, launch.cluster, shared, launch.shared,
+        program.reserves,
         sum(map(room_of, kernel.parameters)), observer, schedule.is_late,
     )  # fmt: skip
     _name_shared(program, machine)

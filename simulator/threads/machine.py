@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from fencewright.simulator.semantics import mbarriers
+from fencewright.simulator.semantics.operands import RESERVED, reserved_at
 from fencewright.simulator.semantics.python import function
 from fencewright.simulator.semantics.tensors import ALIGNMENT, BYTES, RANK_BITS, field_place, map_of
 from fencewright.simulator.semantics.term import operand
@@ -62,6 +63,8 @@ class Machine:
         block: Size,
         cluster: Size,
         shared_size: int,
+        dynamic_size: int,
+        reserved: bool,
         params_size: int,
         observer: Observer | None,
         is_late: bool,
@@ -69,7 +72,8 @@ class Machine:
         self.sites, self.memory, self.grid, self.block, self.cluster = (
             sites, memory, grid, block, cluster,
         )  # fmt: skip
-        self.shared_size = shared_size
+        self.shared_size, self.dynamic_size = shared_size, dynamic_size
+        self.room = reserved_at(shared_size) + RESERVED if reserved else shared_size
         self.observed = observer is not None
         self.observer = observer or Observer()
         self.is_late = is_late
@@ -92,7 +96,7 @@ class Machine:
             home = (cx // wide, cy // high, cz // deep)
             cluster = clusters.setdefault(home, Cluster(len(clusters)))
             rank = cx % wide + cy % high * wide + cz % deep * wide * high
-            shared = Allocation("shared", self.shared_size, "shared")
+            shared = Allocation("shared", self.room, "shared")
             block = Block(number, (cx, cy, cz), rank, shared)
             shared.home = block
             block.cluster = cluster

@@ -6,40 +6,49 @@ from dataclasses import dataclass, field
 
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.text import PtxFunction
-from fencewright.simulator.semantics.operands import DERIVED, LANE, literal, terms_of
+from fencewright.simulator.semantics.operands import (
+    DERIVED,
+    LANE,
+    OF_AXES,
+    LaneValue,
+    literal,
+    terms_of,
+)
+from fencewright.simulator.semantics.operands import SPECIAL as SPECIAL_VALUES
 from fencewright.simulator.semantics.python import written
 from fencewright.simulator.semantics.term import Term, operand
 from fencewright.simulator.threads.state import WARP
 from fencewright.simulator.threads.unknown import NotExecuted
 
-_AXES = "xyz"
-_OWN: Mapping[str, str] = {
-    **{f"%tid.{axis}": f"T.t{axis}" for axis in _AXES},
-    **{f"%ctaid.{axis}": f"T.block.c{axis}" for axis in _AXES},
-    **{f"%ntid.{axis}": f"M.block[{at}]" for at, axis in enumerate(_AXES)},
-    **{f"%nctaid.{axis}": f"M.grid[{at}]" for at, axis in enumerate(_AXES)},
-    **{f"%cluster_nctaid.{axis}": f"M.cluster[{at}]" for at, axis in enumerate(_AXES)},
-    "%cluster_ctarank": "T.rank",
-    LANE: "T.lane",
-    "%warpid": f"(T.index // {WARP})",
-    "%nwarpid": f"(-(-len(T.block.threads) // {WARP}))",
-    "%smid": "T.block.number",
-    "%nsmid": "len(M.blocks)",
-    "%gridid": "0",
-    "%dynamic_smem_size": "M.shared_size",
-    "%total_smem_size": "M.shared_size",
-    **{f"%envreg{n}": "0" for n in range(32)},
+_TEXTS: Mapping[LaneValue, str] = {
+    **{value: f"T.t{value[-1]}" for value in OF_AXES["tid"]},
+    **{value: f"T.block.c{value[-1]}" for value in OF_AXES["ctaid"]},
+    **{
+        value: f"M.{of}[{at}]"
+        for name, of in (("ntid", "block"), ("nctaid", "grid"), ("cluster_nctaid", "cluster"))
+        for at, value in enumerate(OF_AXES[name])
+    },
+    LaneValue.RANK: "T.rank",
+    LaneValue.LANE: "T.lane",
+    LaneValue.WAVE: f"(T.index // {WARP})",
+    LaneValue.WAVES: f"(-(-len(T.block.threads) // {WARP}))",
+    LaneValue.GROUP: "T.block.number",
+    LaneValue.GROUPS: "len(M.blocks)",
+    LaneValue.DYNAMIC_SHARED: "M.dynamic_size",
+    LaneValue.SHARED: "M.shared_size",
+    LaneValue.RESERVED: "(T.rank << 24 | reserved_at(M.shared_size))",
+    LaneValue.CLOCK: "M.clock()",
+}
+_OWN = {
+    **{
+        name: str(value) if isinstance(value, int) else _TEXTS[value]
+        for name, value in SPECIAL_VALUES.items()
+    },
+    **dict.fromkeys(("%clock", "%globaltimer_lo"), "(M.clock() & 0xFFFFFFFF)"),
+    # Of a cooperative launch, as each one may be here.
     "%envreg1": "(M.workspace() >> 32)",
     "%envreg2": "(M.workspace() & 0xFFFFFFFF)",
-    "WARP_SZ": "32",
-    "%clock": "(M.clock() & 0xFFFFFFFF)",
-    "%clock64": "M.clock()",
-    "%clock_hi": "0",
-    "%globaltimer": "M.clock()",
-    "%globaltimer_lo": "(M.clock() & 0xFFFFFFFF)",
-    "%globaltimer_hi": "0",
 }
-"""Special registers that are no functions of others. Source: PTX ISA, "Special Registers"."""
 
 
 def _derived(formula: Callable[..., Term], sources: Sequence[str]) -> str:

@@ -207,6 +207,20 @@ def test_special_registers_and_literals() -> None:
     assert words(body) == [1000 * n + 32 + 1 + 2 for n in range(THREADS)]
 
 
+def test_special_registers_of_waves_and_of_shared_memory() -> None:
+    """What the system has of shared memory comes after what the kernel has, which is nothing."""
+    body = """
+  mov.u32 %r2, %warpid; mov.u32 %r3, %nwarpid; mov.u32 %r4, %nsmid;
+  shl.b32 %r3, %r3, 4; shl.b32 %r4, %r4, 8; or.b32 %r2, %r2, %r3; or.b32 %r2, %r2, %r4;
+  mov.u32 %r3, %reserved_smem_offset_1; st.shared.u32 [%r3+1020], %r2; ld.shared.u32 %r2, [%r3+1020];
+  mov.u32 %r4, %total_smem_size; add.u32 %r2, %r2, %r4; mov.u32 %r4, %dynamic_smem_size;
+  add.u32 %r2, %r2, %r4; st.global.u32 [%rd1], %r2;
+"""
+    assert words(body) == [0x110] * THREADS
+    with pytest.raises(LaunchError, match="beyond the 1024 bytes of shared memory"):
+        words(body.replace("1020", "1024"))
+
+
 @pytest.mark.parametrize("clock", ["clock", "clock64", "globaltimer"])
 def test_a_clock_goes_on(clock: str) -> None:
     wide = "64" in clock or "global" in clock

@@ -231,6 +231,21 @@ def test_matrices_need_whole_warps(operation: str) -> None:
     assert f"{operation} by 24 lanes of a warp: it needs all 32" in str(found.outcome.problem)
 
 
+def test_sizes_of_shared_memory() -> None:
+    """The launch adds 96 bytes to the 256 and 8 of the kernel; what the system has comes after."""
+    body = """
+    mov.u32 %r4, %dynamic_smem_size; mov.u32 %r5, %total_smem_size; st.global.u32 [%rd3], %r4;
+    mov.u32 %r6, %reserved_smem_offset_1; add.u32 %r7, %r6, 1020; st.shared.u32 [%r7], %r5;
+    ld.shared.u32 %r5, [%r7]; mov.b32 %r4, tile; mov.b32 %r4, bar; st.global.u32 [%rd3+4], %r5;
+    st.global.u32 [%rd3+8], %r6;
+    """
+    dynamic, whole, reserved = result(kernel(body), "k<<<1, 1, 96>>>(i32[64])")[:3]
+    assert (dynamic, whole % 16, whole - 96 >= 264) == (96, 0, True)
+    assert whole <= reserved < whole + 16
+    found = run(kernel(body.replace("1020", "1024")), "k<<<1, 1, 96>>>(i32[64])")
+    assert found.outcome.problem.startswith("out of bounds")
+
+
 def test_jumps_by_a_table() -> None:
     body = """
     T: .branchtargets A, B, C; min.u32 %r3, %r1, 2; brx.idx %r3, T;

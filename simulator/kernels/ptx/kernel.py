@@ -58,7 +58,6 @@ from fencewright.simulator.execution.program import (
     LaneBlock,
     LaneBranch,
     LaneProgram,
-    LaneValue,
     MemoryAccessKind,
     MemoryInstruction,
     MemorySpace,
@@ -104,6 +103,8 @@ from fencewright.simulator.semantics.formulas import CARRY, WITHOUT_EFFECT, form
 from fencewright.simulator.semantics.operands import (
     DERIVED,
     LANE,
+    SPECIAL,
+    LaneValue,
     barrier_operands,
     copy_operands,
     elements,
@@ -359,7 +360,7 @@ class _Kernel:
             return self.register(operand)
         if operand.startswith("!"):
             return self.compute(function_of("not.pred"), (self.register(operand[1:]),))
-        if operand in _SPECIAL or operand in DERIVED:
+        if operand in SPECIAL or operand in DERIVED:
             return self.special(operand, self.fresh())
         known = self.literal(operand, bits)
         return self.refuse_operand(operand) if known is None else known
@@ -420,7 +421,7 @@ class _Kernel:
             found = [self.special(each, self.fresh()) for each in sources]
             widths = tuple([5 if each == LANE else 32 for each in sources])
             return self.compute(of_formula(compute, widths), found, result)
-        value = _SPECIAL[name]
+        value = SPECIAL[name]
         if isinstance(value, LaneValue):
             self.block.steps.append(Special(result, value))
             return result
@@ -568,7 +569,7 @@ class _Kernel:
             size = opcode.width // len(parts)
             sources = [self.value(each, size) for each in parts]
             self.compute(joined([size] * len(parts)), sources, self.register(to))
-        elif source in _SPECIAL or source in DERIVED:
+        elif source in SPECIAL or source in DERIVED:
             self.special(source, self.register(to))
         else:
             self.copied(source, opcode.width, to)
@@ -1304,29 +1305,6 @@ def _composed(
     before = dict(first)
     return tuple({**before, **{to: before.get(of, of) for to, of in then}}.items())
 
-
-_GROUPS = (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)
-_GRIDS = (LaneValue.GRID_X, LaneValue.GRID_Y, LaneValue.GRID_Z)
-_CLUSTERS = (LaneValue.CLUSTER_X, LaneValue.CLUSTER_Y, LaneValue.CLUSTER_Z)
-_SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
-    {
-        f"%{name}.{axis.value[-1]}": axis
-        for name, axes in (
-            ("tid", (LaneValue.THREAD_X, LaneValue.THREAD_Y, LaneValue.THREAD_Z)),
-            ("ctaid", _GROUPS),
-            ("ntid", (LaneValue.BLOCK_X, LaneValue.BLOCK_Y, LaneValue.BLOCK_Z)),
-            ("nctaid", _GRIDS),
-        )
-        for axis in axes
-    }
-    | {LANE: LaneValue.LANE, "WARP_SZ": LANES}
-    | {f"%cluster_nctaid.{axis.value[-1]}": axis for axis in _CLUSTERS}
-    | {"%cluster_ctarank": LaneValue.RANK, "%gridid": 0}
-    | dict.fromkeys(("%clock", "%clock64", "%globaltimer", "%globaltimer_lo"), LaneValue.CLOCK)
-    # Nothing gives a kernel parameters beside its own: it is no cooperative launch.
-    | {f"%envreg{n}": 0 for n in range(32)}
-)
-"""Special registers: a property of a lane, or a number. Source: PTX ISA, Special Registers."""
 
 _Handler: TypeAlias = Callable[[_Kernel, Opcode, Sequence[str]], None]
 
