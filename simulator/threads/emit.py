@@ -305,6 +305,11 @@ class Emitter:
         yield f"if T.lane < {8 * len(given)}:"
         yield from (f" st4{space}(T, at + {4 * word}, got[{word}], {site})" for word in range(4))
 
+    def _matrix_move(self, statement: Statement, site: int) -> Lines:
+        to, source = statement.operands
+        value = self.operands.value(source, "b32")
+        yield self._assign(to, f"(yield Meeting('movmatrix', 0xFFFFFFFF, {value}, {site}))")
+
     def _wmma(self, statement: Statement, site: int) -> Lines:
         """wmma.load and wmma.store: each element is one lane's, and its value is not known."""
         opcode, operands = statement.opcode, list(statement.operands)
@@ -649,6 +654,7 @@ _METHODS: Mapping[str, str] = {
     "_fill": "st bulk",
     "_matrix_load": "ldmatrix",
     "_matrix_store": "stmatrix",
+    "_matrix_move": "movmatrix",
     "_wmma": "wmma load|wmma store",
     "_wgmma": "wgmma mma_async|wgmma mma_async sp",
     "_wgmma_commit": "wgmma commit_group",

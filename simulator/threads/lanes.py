@@ -1,6 +1,7 @@
 """Computations of several lanes of a warp, and the requests of threads that wait.
 
-Source: PTX ISA, shfl.sync; vote.sync; match.sync; redux.sync; bar.red; ldmatrix; stmatrix.
+Source: PTX ISA, shfl.sync; vote.sync; match.sync; redux.sync; bar.red; ldmatrix; stmatrix;
+movmatrix.
 """
 
 from collections.abc import Callable, Mapping
@@ -115,6 +116,15 @@ def _transposed(values: Values) -> Mapping[int, Any]:
     return {lane: [part(matrix, lane) for matrix in range(len(rows) // 8)] for lane in values}
 
 
+def _exchanged(values: Values) -> Mapping[int, Any]:
+    """movmatrix: the transposed matrix of which four lanes have a row."""
+    rows = {
+        lane: [values[4 * lane + word] for word in range(4)] if lane < 8 else None
+        for lane in values
+    }
+    return {lane: found for lane, (found,) in _transposed(rows).items()}
+
+
 def _rows(values: Values) -> Mapping[int, Any]:
     """The row whose address a lane has, of the parts of its eight lanes."""
     return {
@@ -161,6 +171,7 @@ _MATRICES: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
         for name, compute in (
             ("ldmatrix", _matrices),
             ("ldmatrix trans", _transposed),
+            ("movmatrix", _exchanged),
             ("stmatrix", _rows),
             ("stmatrix trans", _columns),
         )

@@ -221,6 +221,20 @@ def test_matrices_come_back_as_they_were_stored(trans: str) -> None:
     assert first == ([0, 8] if trans else [0, 1])
 
 
+def test_a_matrix_is_transposed_in_registers() -> None:
+    """Element 8 * row + column is its own number; twice transposed it is as before."""
+    body = """
+    shl.b32 %r4, %r1, 1; add.u32 %r5, %r4, 1; shl.b32 %r5, %r5, 16; or.b32 %r4, %r4, %r5;
+    movmatrix.sync.aligned.m8n8.trans.b16 %r6, %r4; st.global.u32 [%rd3], %r6;
+    movmatrix.sync.aligned.m8n8.trans.b16 %r6, %r6; sub.u32 %r6, %r6, %r4;
+    st.global.u32 [%rd3+128], %r6;
+    """
+    found = result(kernel(body))
+    columns = [8 * (n % 8) + n // 8 for n in range(64)]
+    assert [int(each) >> by & 0xFFFF for each in found[:32] for by in (0, 16)] == columns
+    assert not any(found[32:])
+
+
 @pytest.mark.parametrize("operation", ["ldmatrix", "stmatrix"])
 def test_matrices_need_whole_warps(operation: str) -> None:
     operands = "{%r4}, [%r6]" if operation == "ldmatrix" else "[%r6], {%r4}"
