@@ -196,6 +196,8 @@ _CONVERTED = frozenset({"ftz", "sat", "relu", "satfinite"})
 
 
 def _convert(opcode: Opcode) -> Formula | None:
+    if "pack" in opcode.modifiers:
+        return _convert_packed(opcode)
     if len(opcode.types) != 2 or opcode.modifiers - {opcode.rounding} - _CONVERTED:
         return None
     target, source = opcode.types
@@ -223,6 +225,20 @@ def _convert(opcode: Opcode) -> Formula | None:
     return Formula(
         (source, source), lambda given, _: (convert(given[0]) << 16 | convert(given[1]),)
     )
+
+
+def _convert_packed(opcode: Opcode) -> Formula | None:
+    """cvt.pack: two integers below the lower bits of a third operand. Source: PTX ISA, cvt.pack."""
+    to, of, *rest = (type_of(each, opcode) for each in opcode.types)
+    if to is None or of is None or opcode.modifiers - {"pack", "sat"}:
+        return None
+
+    def results(given: Sequence[Term], _: int) -> tuple[Term, ...]:
+        a, b = (_between_integers(of, to, each) for each in given[:2])
+        above = given[2] << 2 * to.width if rest else constant(0)
+        return (low(above | a << to.width | b, 32),)
+
+    return Formula((of.name, of.name, "b32")[: 2 + len(rest)], results)
 
 
 _SMALL = frozenset({"e4m3x2", "e5m2x2", "tf32"})

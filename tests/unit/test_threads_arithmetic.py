@@ -5,10 +5,12 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.simulator.kernels.ptx.functions import function_of
 from fencewright.simulator.semantics import floats
 from fencewright.simulator.semantics.formulas import update_of
 from fencewright.simulator.semantics.python import function
@@ -90,10 +92,15 @@ def test_rounding_is_to_a_neighbour_on_the_right_side(type: str, mode: str) -> N
         ("fns.b32", (0b10100, 0, 2), 4),
         ("dp4a.s32.s32", (0xFF01FF01, 0x01010101, 10), 10),
         ("slct.b32.s32", (1, 2, 0xFFFFFFFF), 2),
+        ("cvt.pack.sat.u8.s32.b32", (0x1FF, 0xFFFFFFFF, 0xABCD), 0xABCDFF00),
+        ("cvt.pack.sat.s8.s32.b32", (0xFFFFFF00, 5, 0x123456), 0x34568005),
+        ("cvt.pack.sat.s16.s32", (0x12345, 0xFFFF0000), 0x7FFF8000),
     ],
 )
 def test_integers_by_hand(name: str, operands: tuple[int, ...], result: int) -> None:
     assert computed(name, [[*operands]], ["b32"] * len(operands), "b32") == [result]
+    found = function_of(name)(*(np.array([[each]], dtype=np.uint64) for each in operands))
+    assert found.item() == result
 
 
 @pytest.mark.parametrize(
