@@ -345,6 +345,8 @@ class _Execution:
 
     def _note_round(self, wave: int, segment: int) -> None:
         at = wave, segment
+        # What is loaded from now on is loaded in each round.
+        self.polled_at[:] = -1
         self.rounds.note(self.runs, at, self.lanes.places(), self.registers, self._state())
 
     def _state(self) -> Iterator[NDArray[Any]]:

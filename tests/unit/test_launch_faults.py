@@ -1,5 +1,6 @@
 """Launches with a fault: one line, at its place, from ``fence-sim traffic`` and from Python."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,7 @@ def test_a_fault_is_an_error_of_python(text: str, chip: str, said: str) -> None:
     ("text", "chip"),
     [
         (of_ptx("L: add.u32 %r1, %r1, 2; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;"), "sm_90"),
-        (of_amd(".L:\ns_branch .L"), "gfx942"),
+        (of_amd(".L:\ns_add_u32 s8, s8, 2\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 .L"), "gfx942"),
     ],
 )
 def test_a_limit_of_steps_names_its_option(
@@ -99,6 +100,17 @@ def test_a_limit_of_steps_names_its_option(
     assert traffic(tmp_path, text, chip, "--limit", "1000") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "a loop that does not end; if it does, give a greater --limit" in line
+    assert re.search(r"k\.(ptx|s):\d+:\d+: error", line)
+
+
+@pytest.mark.parametrize(
+    ("text", "chip"), [(of_ptx("L: bra L;"), "sm_90"), (of_amd(".L:\ns_branch .L"), "gfx942")]
+)
+def test_a_loop_of_nothing_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, chip: str
+) -> None:
+    assert traffic(tmp_path, text, chip) == 2
+    assert "hang: a loop without accesses does not end" in capsys.readouterr().err
 
 
 READ = "ld.shared.u32 %r1, [%r3]; st.global.u32 [%rd4], %r1;"
