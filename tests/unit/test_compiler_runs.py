@@ -27,7 +27,7 @@ STACK = "PLEASE submit a bug report\nStack dump:\n0.\tProgram arguments: llc\n"
             f"{STACK}1.\tRunning pass 'A' on module\n2.\tRunning pass 'B' on function '@f'\n",
             "it crashes: Running pass 'B' on function '@f'",
         ),
-        ("", "exit status 1"),
+        ("", "no code, exit status 1"),
     ],
 )
 def test_what_a_compiler_says(stderr: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
