@@ -630,3 +630,34 @@ def test_a_store_is_no_flag_of_an_atomic_that_decides_nothing(body: str) -> None
 
 def test_a_store_at_the_place_of_an_atomic_that_decides_is_one_of_a_flag() -> None:
     assert _verdict(_without(_LAST_ONE, "s_barrier")).kind is not VerdictKind.RACE
+
+
+def test_what_shares_a_place_of_lds_is_in_lds() -> None:
+    # An address of either memory: only as one of LDS can it meet the store's.
+    body = """
+	ds_write_b32 v1, v0
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	s_mov_b64 s[10:11], src_shared_base
+	s_cmp_eq_u32 s3, 0
+	s_cselect_b32 s11, s11, s5
+	s_cselect_b32 s10, 0, s4
+	v_mov_b32_e32 v5, s11
+	v_mov_b32_e32 v4, s10
+	flat_load_dword v6, v[4:5]
+	s_waitcnt vmcnt(0) lgkmcnt(0)
+"""
+    assert _verdict(body).kind is VerdictKind.RACE_FREE
+    barrier = _without(body, "s_barrier")
+    assert _verdict(barrier).kind is VerdictKind.NOT_JUDGED
+
+
+def test_a_lock_in_memory_guards_what_is_in_lds() -> None:
+    body = _LOCK.replace("global_load_dword v6, v2, s[4:5]", "ds_read_b32 v6, v2")
+    body = body.replace("global_store_dword v2, v6, s[4:5]", "ds_write_b32 v2, v6")
+    body = body.replace("vmcnt(0) expcnt", "lgkmcnt(0) expcnt")
+    body = body.replace("vcc, 0, v0", "vcc, 0, v10", 1)
+    body = "\n\tv_and_b32_e32 v10, 63, v0" + body
+    assert _verdict(body).kind is VerdictKind.RACE_FREE
+    unwaited = _without(body, "s_waitcnt lgkmcnt(0) expcnt(6)")
+    assert _verdict(unwaited).kind is not VerdictKind.RACE_FREE

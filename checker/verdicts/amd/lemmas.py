@@ -241,12 +241,12 @@ class Handing:
             self.mode.l2_per_agent,
             pair.relation is Relation.CTA,
             True,
-            self.form(earlier),
+            self.form(earlier, later),
             self._release(kernel, earlier, write.instruction, met=met),
-            self.form(write),
-            self.form(read),
+            self.form(write, read),
+            self.form(read, write),
             self._acquire(kernel, read, guard, later),
-            self.form(later),
+            self.form(later, earlier),
         )
 
     def met_at_barrier(self, kernel: Kernel, earlier: Access, later: Access) -> CdnaLemma | None:
@@ -263,13 +263,13 @@ class Handing:
             self.mode.l2_per_agent,
             True,
             True,
-            self.form(earlier),
+            self.form(earlier, later),
             # That a barrier separates what a queue counts says that it has been waited for.
             Pieces(earlier.queue != "" or all(self._is_done(earlier, each) for each in before)),
             None,
             None,
             Pieces(caches=self.invalidated(after, later.instruction)),
-            self.form(later),
+            self.form(later, earlier),
         )
         if lemma.holds():
             return lemma
@@ -284,12 +284,12 @@ class Handing:
         others = (replace(lemma, acquire=Pieces(caches=caches)) for caches in sorted(found))
         return next((each for each in others if each.holds()), lemma)
 
-    def form(self, access: Access) -> Form:
-        """An access as the machine has it."""
+    def form(self, access: Access, *same: Access) -> Form:
+        """An access as the machine has it; of those that share its place, one may name LDS."""
         from fencewright.checker.verdicts.amd.litmus import POLICY
 
         operation = self.operations.get(access.instruction)
-        in_lds = access.place.root.region is Region.SHARED
+        in_lds = any(each.place.root.region is Region.SHARED for each in (access, *same))
         kind = Kind.LOAD if not access.writes else Kind.RMW if access.reads else Kind.STORE
         words: tuple[str, ...] = ()
         # Data of any kind stands at an instruction of a lock: its bits are not those of the data.

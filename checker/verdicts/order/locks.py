@@ -153,15 +153,17 @@ def _hands_on(
 ) -> bool:
     """True where a section passes on what holders before it did, also if it does nothing itself.
 
-    Between two sections any other may have been: of a lock in memory of all, another CTA's.
+    Between two sections any other may have been: of a lock in memory of all, another CTA's, which
+    has no part of the accesses' shared memory.
     """
     guard = section.guard
     is_of_all = section.take.place.root.region is not Region.SHARED
     own = replace(pair, relation=Relation.GRID) if is_of_all else pair
     (earlier, _), (later, _) = sides
     for take in section.takes:
-        seen = replace(earlier, instruction=take.instruction, writes=True, reads=False)
-        given = replace(later, instruction=end.instruction, writes=False, reads=True)
+        place = take.place if is_of_all else earlier.place
+        seen = replace(earlier, instruction=take.instruction, place=place, writes=True, reads=False)
+        given = replace(later, instruction=end.instruction, place=place, writes=False, reads=True)
         # What the holder took is released by its own thread, or by the one that it has met.
         lemma = lemma_of(kernel, (seen, end), (take, given), own, guard, met=False)
         if not holds(lemma):
