@@ -652,6 +652,28 @@ def test_what_shares_a_place_of_lds_is_in_lds() -> None:
     assert _verdict(barrier).kind is VerdictKind.NOT_JUDGED
 
 
+def test_an_address_among_all_that_begins_with_lds_is_in_lds() -> None:
+    """Volatile accesses of LDS, as clang compiles them: their bits order nothing."""
+    body = """
+	s_mov_b64 s[10:11], src_shared_base
+	v_mov_b32_e32 v5, s11
+	v_mov_b32_e32 v4, v1
+	flat_store_dword v[4:5], v0 sc0 sc1
+	s_waitcnt vmcnt(0)
+	s_waitcnt lgkmcnt(0) ; stored
+	s_barrier
+	v_xor_b32_e32 v4, 0x3fc, v1
+	flat_load_dword v6, v[4:5] sc0 sc1
+	s_waitcnt vmcnt(0) lgkmcnt(0)
+"""
+    mixed = body.replace("flat_load_dword v6, v[4:5] sc0 sc1", "ds_read_b32 v6, v4")
+    missing = {"s_barrier": Rule.MISSING_BARRIER, "s_waitcnt lgkmcnt(0) ; stored": Rule.LDS_BARRIER}
+    for each in (body, mixed):
+        assert _verdict(each).kind is VerdictKind.RACE_FREE
+        for piece, rule in missing.items():
+            assert _verdict(_without(each, piece)).conflicts[0].finding is rule
+
+
 def test_a_lock_in_memory_guards_what_is_in_lds() -> None:
     body = _LOCK.replace("global_load_dword v6, v2, s[4:5]", "ds_read_b32 v6, v2")
     body = body.replace("global_store_dword v2, v6, s[4:5]", "ds_write_b32 v2, v6")

@@ -16,6 +16,7 @@ from fencewright.checker.amd.state import State
 from fencewright.checker.verdicts.amd.halves import Halves, after_waits
 from fencewright.checker.verdicts.amd.lemmas import Handing
 from fencewright.checker.verdicts.amd.values import KERNEL_ARGUMENTS, Executed, LaneRegisters
+from fencewright.checker.verdicts.amd.words import SHARED_BASE
 from fencewright.checker.verdicts.expressions import leaves
 from fencewright.checker.verdicts.model import (
     Access,
@@ -226,7 +227,7 @@ class _Filler:
         value, compared = self._values(executed, name, part)
         result = self._returned(step, executed, size, part)
         scope = operation.scope if operation is not None else Scope.WAVEFRONT
-        in_lds = space is AddressSpace.LOCAL
+        in_lds = place.root.region is Region.SHARED
         is_strong = is_update or (operation is not None and not in_lds and operation.has_scope_bits)
         update = ""
         if is_update:
@@ -257,8 +258,8 @@ class _Filler:
         """The counter of an access that is not done for others of its work-group when issued."""
         if not in_lds and self.mode.keeps_order and step.effects.space is not AddressSpace.CONSTANT:
             return ""
-        events = step.effects.events
-        return str(events[0].counter) if events else ""
+        events = step.effects.events  # Of an access in LDS by any address the last counts there.
+        return str(events[-1 if in_lds else 0].counter) if events else ""
 
     def _in_lds(self, load: Access, executed: Executed) -> Access:
         """The write of LDS that a load without registers makes, from m0 on, a lane after the
@@ -373,6 +374,8 @@ class _Filler:
             if len(symbols) > 1:
                 return None
             return symbols[0], Root(Region.GLOBAL, str(symbols[0].name).removeprefix(_SYMBOL))
+        if len(once) == 1 and isinstance(once[0], Param) and once[0].name == SHARED_BASE:
+            return once[0], self._lds()
         kinds = {each.name: each.kind for each in self.function.arguments}
         pointers = [
             each

@@ -22,7 +22,7 @@ from fencewright.checker.verdicts.amd.operations import (
     computed,
     sources_of,
 )
-from fencewright.checker.verdicts.amd.words import Words
+from fencewright.checker.verdicts.amd.words import SHARED_BASE, Words
 from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import Literal, Loop
 from fencewright.checker.verdicts.register_values import RegisterValues
@@ -1159,7 +1159,9 @@ class LaneRegisters(RegisterValues):
         return value
 
     def _symbol(self, text: str, bits: int) -> Value | None:
-        """A half of the address of a symbol, or of its distance from the code."""
+        """The address of LDS, or a half of that of a symbol, or of its distance from the code."""
+        if text == SHARED_BASE and bits == 64:
+            return self.table.param(SHARED_BASE, bits)
         name, _, rest = text.partition("@")
         if not rest or bits != _WORD:
             return None

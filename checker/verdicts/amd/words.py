@@ -5,10 +5,13 @@ Arithmetic modulo 2**n gives the low half of the same arithmetic on the low halv
 """
 
 from fencewright.checker.verdicts.expressions import Expressions, number_of, trailing_zeros
-from fencewright.lowering.code.value import Apply, Const, Iteration, Thread, Value
+from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
 
 _MODULAR = frozenset({"add", "sub", "mul", "and", "or", "xor"})
 _WORD = 32
+SHARED_BASE = "src_shared_base"
+"""The address of LDS among all: its low half is 0, and LDS takes the low half of an address.
+Source: LLVM AMDGPUUsage, Address Spaces, Generic."""
 _SIZES = {"%ntid": 0x7FF, "%ctaid.y": 0xFFFF, "%ctaid.z": 0xFFFF}
 """The bits of sizes and indices of a launch: a work-group has at most 1024 threads, a grid at most
 65,536 in its second and third dimension. Source: LLVM SITargetLowering, lowerWorkGroupId."""
@@ -25,6 +28,8 @@ class Words:
     def low(self, value: Value) -> Value:
         """The low half of a value."""
         e = self.expressions
+        if _is_shared_base(value):
+            return e.constant(0, _WORD)
         if value.bits <= _WORD or not isinstance(value, Apply):
             return e.resized(value, _WORD)
         own = value.arguments
@@ -63,6 +68,8 @@ class Words:
                     whole = up.arguments[0]
                     if self.low(whole) is low:
                         return whole
+                    if _is_shared_base(whole):
+                        return e.apply("add", (whole, e.resized(low, 64)), 64)
             if high.operation == "ashr" and high.arguments[0] is low:
                 if number_of(high.arguments[1]) == _WORD - 1:
                     return e.resized(low, 64, signed=True)
@@ -274,3 +281,7 @@ def _is_field(value: Value) -> bool:
     if isinstance(value, Apply) and value.operation == "and":
         value = value.arguments[0]
     return isinstance(value, Thread)
+
+
+def _is_shared_base(value: Value) -> bool:
+    return isinstance(value, Param) and value.name == SHARED_BASE
