@@ -255,8 +255,13 @@ class Operation:
 
     @property
     def has_scope_bits(self) -> bool:
-        """True of an access that modifiers make coherent further than it is by itself."""
-        return self.step is not None and not SCOPE_BITS.isdisjoint(self.step.instruction.modifiers)
+        """True of an access that modifiers make coherent further than it is by itself.
+
+        Beside ``slc`` the others are part of a nontemporal access, which no atomic is. Source: LLVM
+        AMDGPUUsage, Memory Model gfx90a, gfx10-gfx11, nontemporal.
+        """
+        words = () if self.step is None else self.step.instruction.modifiers
+        return "slc" not in words and not SCOPE_BITS.isdisjoint(words)
 
 
 _KINDS = frozenset(

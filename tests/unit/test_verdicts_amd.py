@@ -510,6 +510,17 @@ def test_a_store_right_after_a_wait_for_stores_is_a_flag() -> None:
     assert _verdict(plain, "gfx90a").kind is not VerdictKind.NOT_JUDGED
 
 
+def test_a_nontemporal_access_is_no_flag() -> None:
+    body = """
+	global_load_dword v3, v1, s[6:7] {bits}
+	s_waitcnt vmcnt(0)
+	v_add_u32_e32 v3, v3, v3
+	global_store_dword v1, v3, s[4:5] {bits}
+"""
+    assert _verdict(body.format(bits="glc slc"), "gfx90a").kind is VerdictKind.LAUNCH
+    assert _verdict(body.format(bits="glc"), "gfx90a").kind is VerdictKind.NOT_JUDGED
+
+
 def test_an_address_from_memory_that_all_threads_have_is_not_judged() -> None:
     body = """
 	global_load_dword v4, v2, s[6:7] sc1

@@ -26,6 +26,9 @@ VERDICTS = {
     "stencil": VerdictKind.RACE_FREE,
     "stencil_bad": VerdictKind.RACE,
     "gather": VerdictKind.RACE_FREE,
+    "shared_volatile": VerdictKind.RACE_FREE,
+    "shared_volatile_bad": VerdictKind.RACE,
+    "nontemporal": VerdictKind.RACE_FREE,
     "message": VerdictKind.RACE_FREE,
     "message_bad": VerdictKind.RACE,
 }

@@ -541,14 +541,12 @@ class LaneRegisters(RegisterValues):
                 return None
             further = self._scaled(step, own[1], signed=False)
             return None if further is None else self._sum(own[0], further, constant)
-        if path in (Path.LDS, Path.FLAT):
-            bits = 64 if path is Path.FLAT else _WORD
-            if not own or own[0] is None or own[0].bits != bits:
-                return None
+        bits = {Path.LDS: _WORD, Path.FLAT: 64}.get(path)
+        if own and own[0] is not None and own[0].bits == bits:
             return self._sum(own[0], None, constant)
-        if path is Path.GLOBAL:
+        if path in (Path.GLOBAL, Path.FLAT):
             base = own[-1] if texts[-1] != "off" else None
-            if texts[-1] != "off" and base is None:
+            if texts[-1] != "off" and (base is None or base.bits != 64):
                 return None
             if texts[0] == "off":
                 return None if base is None else self._sum(base, None, constant)

@@ -100,3 +100,21 @@ extern "C" __global__ void message_bad(int* data, int* flag, int* out) {
     out[blockIdx.x] = data[0];
   }
 }
+extern "C" __global__ void __launch_bounds__(256) shared_volatile(int* out) {
+  __shared__ volatile int s[256]; int t = threadIdx.x;
+  s[t] = t; __syncthreads();
+  if (t < 64) s[t] += s[t + 64];
+  __syncthreads();
+  if (t == 0) out[blockIdx.x] = s[32];
+}
+extern "C" __global__ void __launch_bounds__(256) shared_volatile_bad(int* out) {
+  __shared__ volatile int s[256]; int t = threadIdx.x;
+  s[t] = t;
+  if (t < 64) s[t] += s[t + 64];
+  __syncthreads();
+  if (t == 0) out[blockIdx.x] = s[32];
+}
+extern "C" __global__ void nontemporal(const int* in, int* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) __builtin_nontemporal_store(__builtin_nontemporal_load(in + i) * 2, out + i);
+}
