@@ -541,8 +541,8 @@ class LaneRegisters(RegisterValues):
                 return None
             further = self._scaled(step, own[1], signed=False)
             return None if further is None else self._sum(own[0], further, constant)
-        bits = {Path.LDS: _WORD, Path.FLAT: 64}.get(path)
-        if own and own[0] is not None and own[0].bits == bits:
+        bits = 64 if path is Path.FLAT else _WORD
+        if path in (Path.LDS, Path.FLAT) and own and own[0] is not None and own[0].bits == bits:
             return self._sum(own[0], None, constant)
         if path in (Path.GLOBAL, Path.FLAT):
             base = own[-1] if texts[-1] != "off" else None
