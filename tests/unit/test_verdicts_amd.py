@@ -510,6 +510,31 @@ def test_a_store_right_after_a_wait_for_stores_is_a_flag() -> None:
     assert _verdict(plain, "gfx90a").kind is not VerdictKind.NOT_JUDGED
 
 
+def test_a_signal_on_a_way_that_no_wave_takes_publishes_nothing() -> None:
+    body = """
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_cmp_lg_u32 s2, 0
+	s_cbranch_scc0 .LBB0_3
+	s_and_saveexec_b64 s[10:11], vcc
+	s_cbranch_execz .LBB0_2
+.LBB0_1:
+	global_load_dword v5, v2, s[6:7] sc1
+	s_waitcnt vmcnt(0)
+	v_cmp_eq_u32_e32 vcc, 0, v5
+	s_cbranch_vccnz .LBB0_1
+	buffer_inv sc1
+	global_store_dword v2, v5, s[8:9]
+.LBB0_2:
+	s_or_b64 exec, exec, s[10:11]
+	s_cbranch_execz .LBB0_3 ; never
+	s_endpgm
+.LBB0_3:
+	global_store_dword v2, v3, s[6:7] sc1
+"""
+    assert not _verdict(body).sides
+    assert _verdict(body.replace("s_cbranch_execz .LBB0_3 ; never", "s_branch .LBB0_3")).sides
+
+
 def test_a_nontemporal_access_is_no_flag() -> None:
     body = """
 	global_load_dword v3, v1, s[6:7] {bits}

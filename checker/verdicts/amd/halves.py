@@ -438,10 +438,12 @@ class Halves:
             if write.number not in self.accesses or self._is_read_here(write):
                 continue
             scope = write.scope if code.mode.chip.scope_bits else Scope.AGENT
+            signal = self.accesses[write.number].instruction
             for store in self.lifted.pending(write, scope):
                 if not store.is_vector_store or not store.in_memory or store is write:
                     continue
-                if store.number in self.accesses:
+                own = self.accesses.get(store.number)
+                if own is not None and self.kernel.may_reach(own.instruction, signal):
                     yield from self._unordered_signal(store, write)
                     break
 
