@@ -7,7 +7,7 @@ or of copies of them that come of the same places of the source; it is not dispr
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice, repeat
+from itertools import chain, islice, product, repeat
 from math import prod
 
 from fencewright.checker.verdicts.model import Conflict, Numbers, Witness
@@ -127,7 +127,7 @@ class Replayer:
             return known
         reason = ""
         most = _MOST_RUNS
-        for launch in dict.fromkeys(self._launches(conflict)):
+        for launch in dict.fromkeys(self._launches(conflict, is_suspect=is_suspect)):
             if is_suspect and self.steps > _MOST_STEPS:
                 return Replay(False, "the steps for conflicts that may be none are used up")
             if self.steps > _MOST_STEPS_OF_ALL:
@@ -176,34 +176,35 @@ class Replayer:
 
     # Launches
 
-    def _launches(self, conflict: Conflict) -> Iterator[Launch]:
-        """Launches like that of the witness: first with zeros in memory, then with numbers."""
+    def _launches(self, conflict: Conflict, *, is_suspect: bool) -> Iterator[Launch]:
+        """Launches like that of the witness: first with zeros in memory, then with numbers; of
+        suspects with the threads that the kernel declares too."""
         guessed = guess(self.module, self.function)
         witness = conflict.witness
-        block, cluster, grid = _size(witness.block), None, _size(witness.grid)
+        cluster, grid = None, _size(witness.grid)
+        blocks = _size(witness.block), *((guessed.block,) if is_suspect else ())
         declared = self.function.cluster
         if declared is not None:
             x, y, z = (-(-size // of) * of for size, of in zip(grid, declared, strict=True))
             grid = x, y, z
         elif self.has_clusters and prod(grid) <= _CLUSTER:
             cluster = grid
-        for first, others in _CONTENTS:
-            for whole in _WHOLE:
-                contents = chain((first,), repeat(others))
-                arguments = tuple(
-                    _argument(parameter, given, witness, whole, contents)
-                    for parameter, given in zip(
-                        self.function.parameters, guessed.arguments, strict=True
-                    )
+        for block, (first, others), whole in product(blocks, _CONTENTS, _WHOLE):
+            contents = chain((first,), repeat(others))
+            arguments = tuple(
+                _argument(parameter, given, witness, whole, contents)
+                for parameter, given in zip(
+                    self.function.parameters, guessed.arguments, strict=True
                 )
-                yield replace(
-                    guessed,
-                    grid=grid,
-                    block=block,
-                    cluster=cluster,
-                    arguments=arguments,
-                    guessed=("arguments",) if arguments else (),
-                )
+            )
+            yield replace(
+                guessed,
+                grid=grid,
+                block=block,
+                cluster=cluster,
+                arguments=arguments,
+                guessed=("arguments",) if arguments else (),
+            )
 
 
 def _size(numbers: Numbers) -> Size:

@@ -87,11 +87,8 @@ _OF_WIDTH: Mapping[Relation, str] = {
     Relation.GRID: "the scope of the GPU: thread_scope_device, __threadfence() or .gpu",
 }
 """The wider scope, by the relation of the two threads."""
-_OF_REASONS = {
-    DIVERGENT_BARRIER: "let all threads of the block come to it",
-    NOT_EVERY_ITERATION: _OF_BOTH,
-}
-"""The remedies of what an execution shows, and no rule."""
+_OF_DIVERGENCE = "let all threads of the block come to it"
+_OF_HANDED = f"{_OF_BOTH}, with __syncthreads() between that and what other threads of a block do"
 _REASON = re.compile(": |, which ")
 _OF_ITSELF = "let one thread do it, or give each thread a place of its own"
 _OBJECTS: Mapping[Region, str] = {
@@ -491,8 +488,10 @@ def _object(root: Root, other: Root) -> str:
 
 def _remedy(conflict: Conflict) -> str:
     first, second = conflict.first, conflict.second
-    if conflict.missing in _OF_REASONS:
-        return _OF_REASONS[conflict.missing]
+    if conflict.missing == DIVERGENT_BARRIER:
+        return _OF_DIVERGENCE
+    if conflict.missing == NOT_EVERY_ITERATION and conflict.relation is Relation.GRID:
+        return _OF_HANDED
     if conflict.finding is Rule.ASYNC_UNWAITED:
         is_second = first.agent is Agent.THREAD or conflict.cause != second.line
         copy = second if is_second and second.agent is not Agent.THREAD else first

@@ -160,6 +160,20 @@ def test_a_launch_of_too_many_threads_and_a_function_are_refused() -> None:
     assert "kernels" in again(function, conflict).reason
 
 
+def test_a_suspect_is_executed_with_the_threads_that_the_kernel_declares_too() -> None:
+    text = kernel("""
+    setp.lt.u32 %p1, %r1, 64; @%p1 bra W; bar.sync 1, 128; ld.shared.u32 %r9, [%r22+-256]; bra E;
+    W: bar.arrive 1, 128; st.shared.u32 [%r22], %r1; E: ret;
+    """).replace("out)\n{", "out)\n.maxntid 128, 1, 1\n{")
+    file = read_ptx(text, "k.ptx")
+    (suspect, *_) = judge(kernel_of(file, file.functions["k"])).suspects
+    assert suspect.witness.block != (128,)
+    assert not again(text, suspect).is_confirmed
+    shown = Replayer(file, file.functions["k"]).replay(suspect, is_suspect=True)
+    assert shown.launch is not None
+    assert shown.launch.block == (128, 1, 1)
+
+
 def test_parameters_are_those_of_the_witness() -> None:
     odd = kernel(filled(BARRIER, BARRIER.wrong))
     odd = odd.replace(".param .u64 out", ".param .u64 out, .param .u32 n").replace(

@@ -114,7 +114,7 @@ def test_a_race_is_an_error_once_it_is_replayed():
     ("missing", "remedy"),
     [
         (DIVERGENT_BARRIER, "let all threads of the block come to it"),
-        (NOT_EVERY_ITERATION, "write __threadfence() before the signal and after it is seen"),
+        (NOT_EVERY_ITERATION, "write __syncthreads() between the two"),
         (NO_BARRIER, "write __syncthreads() between the two"),
     ],
 )
@@ -123,6 +123,21 @@ def test_a_race_that_an_execution_shows_has_the_remedy_of_its_reason(missing: st
     conflict = replace(verdict.conflicts[0], missing=missing)
     (finding,) = findings_of(replace(verdict, conflicts=(conflict,)))
     assert f": {missing}; {remedy}" in finding.message
+
+
+def test_what_is_handed_over_to_other_blocks_takes_fences_and_barriers():
+    conflict = verdict_of(PHASES.format("")).conflicts[0]
+    handed = replace(
+        conflict,
+        missing=NOT_EVERY_ITERATION,
+        relation=Relation.GRID,
+        finding=Rule.UNORDERED_SIGNAL,
+    )
+    (finding,) = findings_of(Verdict(VerdictKind.RACE, conflicts=(handed,)))
+    assert "__threadfence() before the signal and after it is seen" in finding.message
+    assert finding.message.endswith(
+        "with __syncthreads() between that and what other threads of a block do"
+    )
 
 
 def test_a_race_that_needs_a_launch_is_a_note():
