@@ -242,10 +242,12 @@ class Detector(Observer):
         if old is not None and min(old.level, site.level) >= old.writer.distance(state.home):
             chained = old
         device, clusters, blocks = extended(self.clocks, chained, state.home, levels)
-        chain = Chain() if chained is None else chained.chain
+        chain, sc = (Chain(), ()) if chained is None else (chained.chain, chained.sc)
+        # All updates of a chain come after the fence.sc before any of its writes.
+        sc = tuple(dict.fromkeys((*sc, *self._sc(state))))[-MOST_SC_FENCES:]
         return Message(
             state.home, site.number, site.level, site.releases, clock, state.known,
-            device, clusters, blocks, self._sc(state),
+            device, clusters, blocks, sc,
             chain, chain.add(state.home.thread, clock),
         )  # fmt: skip
 

@@ -206,6 +206,17 @@ def test_a_fence_after_the_barrier_is_no_acquire_of_another_thread() -> None:
     assert kinds(body) == {"write-read"}
 
 
+@pytest.mark.parametrize(("fence", "found"), [("sc", set()), ("acq_rel", {"write-read"})])
+def test_a_fence_sc_after_the_barrier_comes_after_those_before_all_tickets(
+    fence: str, found: set[str]
+) -> None:
+    body = _LAST.replace("fence.acq_rel.gpu", f"fence.{fence}.gpu").replace("@\n", "\n")
+    body = body.replace(
+        "ld.shared.u32 %r6, [last];", f"ld.shared.u32 %r6, [last]; fence.{fence}.gpu;"
+    )
+    assert kinds(body, "4, 32") == found
+
+
 def test_a_relaxed_write_goes_on_with_an_earlier_release() -> None:
     body = _message("st.release.gpu.global.u32 [%rd2], 0; st.relaxed.gpu.global.u32 [%rd2], 1;",
                     "ld.acquire.gpu.global.u32 %r3, [%rd2];")  # fmt: skip
