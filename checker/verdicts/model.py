@@ -189,6 +189,7 @@ class Fence:
     ``regions``: the memory that a fence between proxies is about; empty: all. ``is_one_sided``: it
     is one for reads, or writes, of others of a cluster alone. ``place``: the map that a fence of
     the tensor-map proxy is about. ``of_mbarriers``: it releases initialisations of mbarriers alone.
+    ``is_sequential``: it is in one order with all others of that kind.
     """
 
     instruction: int
@@ -200,6 +201,7 @@ class Fence:
     is_one_sided: bool = False
     place: Place | None = None
     of_mbarriers: bool = False
+    is_sequential: bool = False
 
 
 @record()

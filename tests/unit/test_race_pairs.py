@@ -206,7 +206,7 @@ def test_a_fence_after_the_barrier_is_no_acquire_of_another_thread() -> None:
     assert kinds(body) == {"write-read"}
 
 
-@pytest.mark.parametrize(("fence", "found"), [("sc", set()), ("acq_rel", {"write-read"})])
+@pytest.mark.parametrize(("fence", "found"), [("sc", set[str]()), ("acq_rel", {"write-read"})])
 def test_a_fence_sc_after_the_barrier_comes_after_those_before_all_tickets(
     fence: str, found: set[str]
 ) -> None:

@@ -275,6 +275,31 @@ def test_a_last_block_without_a_fence_is_a_race(body: str, reason: str) -> None:
     assert reason in missing(body)
 
 
+_SEQUENTIAL = [
+    ("fence.sc.gpu;", "fence.sc.gpu;", True),
+    ("membar.gl;", "membar.gl;", True),
+    ("fence.acq_rel.gpu;", "fence.sc.gpu;", False),
+    ("fence.sc.gpu;", "fence.acq_rel.gpu;", False),
+    ("fence.sc.cta;", "fence.sc.gpu;", False),
+    ("fence.sc.gpu;", "", False),
+    ("", "fence.sc.gpu;", False),
+]
+"""A fence before the counter, one after the barrier of the last block, and true if they order."""
+
+
+@pytest.mark.parametrize(("before", "after", "orders"), _SEQUENTIAL)
+def test_fences_sc_order_what_all_threads_of_the_last_block_read(
+    before: str, after: str, orders: bool
+) -> None:
+    read = "ld.global.u32 %r11"
+    body = last_block(before, "").replace(read, f"{after} {read}")
+    assert (verdict(body).kind is FREE) is orders
+    # The store is of another thread than the counter.
+    store = f"setp.ne.u32 %p5, %r1, 1; @%p5 bra S; st.global.u32 [%rd4], 7; {before} S: bar.sync 0;"
+    stored = store + last_block("", "").replace("st.global.u32 [%rd4], 7;", "")
+    assert (verdict(stored.replace(read, f"{after} {read}")).kind is FREE) is orders
+
+
 POLLED = """
 setp.eq.u32 %p2, %r2, 0;
 @!%p2 bra READER;

@@ -6,11 +6,13 @@ value 0 of the start must not satisfy it. Source: PTX ISA, "Release and Acquire 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     UNGROUPED,
     Access,
+    Agent,
     AllOf,
     Answer,
     AnyOf,
@@ -30,6 +32,7 @@ from fencewright.checker.verdicts.order.guards import (
     Guard,
     after,
     fence_after_barriers,
+    fence_before_barriers,
     fence_between,
     follows,
     passes_proxy_fence,
@@ -178,6 +181,8 @@ def lemma_of(
     if kernel.handing is not None:
         return kernel.handing(kernel, released, acquired, pair, guard, met=met)
     (earlier, write), (read, later) = released, acquired
+    before, after = _sequential(kernel, released, acquired, met=met, is_met=guard.is_met)
+    seen = acquire_half(kernel, read, guard, earlier, later)
     return Lemma(
         pair.relation,
         Payload.of(earlier),
@@ -192,10 +197,40 @@ def lemma_of(
                 (earlier.place, later.place),
                 () if met else earlier.conditions,
             ),
+            sequential=before,
         ),
-        acquire_half(kernel, read, guard, earlier, later),
+        replace(seen, sequential=after),
         Payload.of(later),
     )
+
+
+def _sequential(
+    kernel: Kernel,
+    released: tuple[Access, Access],
+    acquired: tuple[Access, Access],
+    *,
+    met: bool,
+    is_met: bool,
+) -> tuple[Scope | None, Scope | None]:
+    """The scopes of fence.sc next to two accesses, in their threads, if both have one: of two that
+    a signal is between, the one after it is the later one."""
+    (earlier, write), (read, later) = released, acquired
+    if not earlier.agent is later.agent is Agent.THREAD:
+        return None, None
+    to, since = write.instruction, read.instruction
+    if met:
+        before = fence_before_barriers(kernel, earlier, to)
+    else:
+        own = earlier.conditions
+        before = fence_between(kernel, earlier.instruction, to, own, sequential=True)
+    if before is None:
+        return None, None
+    end, own = later.instruction, later.conditions
+    if is_met:
+        after = fence_after_barriers(kernel, read, end, own, sequential=True)
+    else:
+        after = fence_between(kernel, since, end, own, sequential=True)
+    return (None, None) if after is None else (before, after)
 
 
 def release_fence(kernel: Kernel, earlier: Access, signal: int, met: bool) -> Scope | None:
@@ -203,7 +238,7 @@ def release_fence(kernel: Kernel, earlier: Access, signal: int, met: bool) -> Sc
     conditions = kernel.conditions(signal)
     if met:
         return fence_after_barriers(kernel, earlier, signal, conditions)
-    return fence_between(kernel, earlier.instruction, signal, conditions, acquires=False)
+    return fence_between(kernel, earlier.instruction, signal, conditions)
 
 
 def acquire_half(

@@ -501,7 +501,13 @@ def _barriers_of(
 
 
 def fence_between(
-    kernel: Kernel, start: int, end: int, conditions: Iterable[Literal], *, acquires: bool
+    kernel: Kernel,
+    start: int,
+    end: int,
+    conditions: Iterable[Literal],
+    *,
+    acquires: bool = False,
+    sequential: bool = False,
 ) -> Scope | None:
     """The widest scope of which every path between two instructions passes a fence; None without
     one.
@@ -512,7 +518,7 @@ def fence_between(
     steps = kernel.mbarrier_at.get(start, ())
     initialises = any(each.step is Step.INIT for each in steps)
     for scope in SCOPES:
-        is_fence = _is_fence(kernel, scope, known, acquires, of_mbarrier=initialises)
+        is_fence = _is_fence(kernel, scope, known, acquires, initialises, sequential)
         if kernel.all_paths_pass(start, end, is_fence):
             return scope
     return None
@@ -523,14 +529,16 @@ def _is_fence(
     scope: Scope,
     known: set[tuple[Value, bool]],
     acquires: bool,
-    *,
-    of_mbarrier: bool = False,
+    of_mbarrier: bool,
+    sequential: bool,
 ) -> Callable[[int], bool]:
     def predicate(number: int) -> bool:
         fence = kernel.fence_at.get(number)
         if fence is None or fence.proxies:
             return False
         if not (fence.acquires if acquires else fence.releases):
+            return False
+        if sequential and not fence.is_sequential:
             return False
         if fence.of_mbarriers and not of_mbarrier:
             return False
@@ -542,15 +550,20 @@ def _is_fence(
 
 
 def fence_after_barriers(
-    kernel: Kernel, access: Access, signal: int, conditions: Iterable[Literal]
+    kernel: Kernel,
+    access: Access,
+    signal: int,
+    conditions: Iterable[Literal],
+    *,
+    sequential: bool = False,
 ) -> Scope | None:
     """The widest scope of a releasing fence between a signal and whichever barrier came last before
-    it, at which its thread met that of an access."""
+    it, at which its thread met that of an access; ``sequential``: of a fence.sc."""
     known = {(each.value, each.polarity) for each in conditions}
     barriers, _ = _barriers_of(kernel, access, signal, Scope.WORKGROUP)
     starts = [each for each in barriers if kernel.may_reach(each, signal)]
     for scope in SCOPES:
-        is_fence = _is_fence(kernel, scope, known, acquires=False)
+        is_fence = _is_fence(kernel, scope, known, False, False, sequential)
 
         def passes(number: int, is_fence: Callable[[int], bool] = is_fence) -> bool:
             return number in barriers or is_fence(number)
@@ -559,6 +572,19 @@ def fence_after_barriers(
         if starts and all(kernel.all_paths_pass(each, signal, passes) for each in starts):
             return scope
     return None
+
+
+def fence_before_barriers(kernel: Kernel, access: Access, signal: int) -> Scope | None:
+    """The scope of a fence.sc between an access and whichever barrier comes next, at which its
+    thread meets that of a signal."""
+    barriers, _ = _barriers_of(kernel, access, signal, Scope.WORKGROUP)
+    ends = [each for each in barriers if kernel.may_reach(access.instruction, each)]
+    scopes = [
+        fence_between(kernel, access.instruction, each, access.conditions, sequential=True)
+        for each in ends
+    ]
+    # The narrowest of the widest is passed on all paths.
+    return max(scopes, key=SCOPES.index) if scopes and None not in scopes else None
 
 
 def passes_proxy_fence(

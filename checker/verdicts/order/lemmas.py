@@ -71,6 +71,7 @@ class Half:
     ``barrier``: one of the CTA stands between access and signal, which are of two threads; the
     fence is in the thread of the signal, between signal and barrier. ``proxy``: a fence between the
     generic and the async proxy is there too. ``counts``: the arrival expects the bytes of a copy.
+    ``sequential``: the scope of a fence.sc in the thread of the access, next to that.
     """
 
     signal: Signal
@@ -78,6 +79,7 @@ class Half:
     barrier: bool = False
     proxy: bool = False
     counts: bool = True
+    sequential: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)

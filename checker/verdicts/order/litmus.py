@@ -92,10 +92,10 @@ def program_of(lemma: Lemma) -> tuple[PtxProgram, Register | None]:
     here, there = _placements(lemma.relation)
     release, acquire = lemma.release, lemma.acquire
     is_one = lemma.relation is Relation.THREAD
-    before = _earlier(lemma)
+    before = [*_earlier(lemma), *_sequential(release)]
     signalling = [*_fence(Ordering.RELEASE, release, lemma), *_signalled(release.signal)]
     seeing = [*_seen(acquire.signal), *_fence(Ordering.ACQUIRE, acquire, lemma)]
-    after = _later(lemma)
+    after = [*_sequential(acquire), *_later(lemma)]
     if lemma.earlier.agent is Agent.TRANSACTION:
         # The completion of the copy signals; the arrival comes before it.
         arrive = MbarrierArrive("b", expect_tx=1 if release.counts else 0)
@@ -191,6 +191,10 @@ def _fence(ordering: Ordering, half: Half, lemma: Lemma) -> list[PtxInstruction]
     if half.fence is not None:
         code.append(PtxFence(ordering, half.fence))
     return code
+
+
+def _sequential(half: Half) -> list[PtxInstruction]:
+    return [] if half.sequential is None else [PtxFence(Ordering.SEQ_CST, half.sequential)]
 
 
 def _signalled(signal: Signal) -> list[PtxInstruction]:

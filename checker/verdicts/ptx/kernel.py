@@ -833,6 +833,7 @@ class _Filler:
             is_one_sided=is_crossing,
             place=place,
             of_mbarriers=statement.operation == "fence mbarrier_init",
+            is_sequential=ordering is Ordering.SEQ_CST,
         )
 
     # Obstacles
