@@ -1202,7 +1202,8 @@ class _Judge:
             if witness is not None:
                 size = self.small[(launch.block or self.blocks[0]) > self.blocks[0]]
                 return size, witness.apart(relation)
-        for size in () if launches else (*self.small, _ANY):
+        large = (self.small[-1][0], self.kernel.most_threads)
+        for size in () if launches else (*self.small, large, _ANY):
             witness = self._solver(relation, size).witness(constraints)
             if witness is not None:
                 return size, witness.apart(relation)
