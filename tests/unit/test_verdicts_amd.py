@@ -546,6 +546,30 @@ def test_a_nontemporal_access_is_no_flag() -> None:
     assert _verdict(body.format(bits="glc"), "gfx90a").kind is VerdictKind.NOT_JUDGED
 
 
+def test_stores_to_an_array_that_is_polled_elsewhere_are_flags() -> None:
+    """Each block publishes a status and waits for block 0's: stores of gfx90a carry no scope."""
+    body = """
+	s_mov_b32 s3, 0
+	s_lshl_b64 s[10:11], s[2:3], 2
+	s_add_u32 s10, s6, s10
+	s_addc_u32 s11, s7, s11
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .LBB0_2
+	global_store_dword v2, v3, s[10:11]
+.LBB0_1:
+	global_load_dword v5, v2, s[6:7] glc
+	s_waitcnt vmcnt(0)
+	v_cmp_eq_u32_e32 vcc, 0, v5
+	s_cbranch_vccnz .LBB0_1
+.LBB0_2:
+"""
+    assert _verdict(body, "gfx90a").kind is VerdictKind.RACE_FREE
+    # A store of another size is none of the atomics that the load sees whole.
+    narrow = body.replace("global_store_dword", "global_store_byte")
+    assert _verdict(narrow, "gfx90a").kind is VerdictKind.RACE
+
+
 def test_an_address_from_memory_that_all_threads_have_is_not_judged() -> None:
     body = """
 	global_load_dword v4, v2, s[6:7] sc1

@@ -412,7 +412,8 @@ class _Filler:
 
         Stores of some chips carry no scope, and LDS has none: there a store or load is one to a
         flag if it is of the very place of an access that polls, or that is strong and decides a
-        way; and a store is one right after a wait that only stores need.
+        way; and a store is one right after a wait that only stores need, or in an array that polls
+        read: there its instruction is that of an atomic store.
         """
         told = 0 if self.mode.chip.scope_bits else after_waits(self.code, self.entries)
         polled = {each.number for each in accesses if self._polls(each, accesses)}
@@ -428,6 +429,7 @@ class _Filler:
                 and not decisive.isdisjoint(leaves((each.result,)))
             )
         }
+        arrays = {_array(each) for each in accesses if each.number in polled}
         found: list[Access] = []
         for each in accesses:
             in_lds = each.place.root.region is Region.SHARED
@@ -437,6 +439,7 @@ class _Filler:
                 operation = self.operations[id(self.registers.steps[each.instruction])]
                 scope = operation.scope
             is_flag = each.number in polled or (is_open and _shape(each) in flags)
+            is_flag = is_flag or (is_open and not in_lds and _array(each) in arrays)
             if not in_lds and each.writes and each.agent is Agent.THREAD:
                 is_flag = is_flag or self._is_of(each, told)
             if not each.is_strong and is_flag:
@@ -595,6 +598,10 @@ def _shape(access: Access) -> object:
     """The place of an access without its constant offset: one of flags beside each other."""
     offset = access.place.offset
     return access.place.root, None if offset is None else offset.terms, access.size
+
+
+def _array(access: Access) -> object:
+    return access.place.root, access.size
 
 
 def _is_symbol(value: Param) -> bool:
