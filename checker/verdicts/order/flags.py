@@ -221,15 +221,14 @@ def _sequential(
     if met:
         before = fence_before_barriers(kernel, earlier, to)
     else:
-        own = earlier.conditions
-        before = fence_between(kernel, earlier.instruction, to, own, sequential=True)
+        before = fence_between(kernel, earlier.instruction, to, (), sequential=True)
     if before is None:
         return None, None
-    end, own = later.instruction, later.conditions
+    end = later.instruction
     if is_met:
-        after = fence_after_barriers(kernel, read, end, own, sequential=True)
+        after = fence_after_barriers(kernel, read, end, (), sequential=True)
     else:
-        after = fence_between(kernel, since, end, own, sequential=True)
+        after = fence_between(kernel, since, end, (), sequential=True)
     return (None, None) if after is None else (before, after)
 
 

@@ -579,10 +579,7 @@ def fence_before_barriers(kernel: Kernel, access: Access, signal: int) -> Scope 
     thread meets that of a signal."""
     barriers, _ = _barriers_of(kernel, access, signal, Scope.WORKGROUP)
     ends = [each for each in barriers if kernel.may_reach(access.instruction, each)]
-    scopes = [
-        fence_between(kernel, access.instruction, each, access.conditions, sequential=True)
-        for each in ends
-    ]
+    scopes = [fence_between(kernel, access.instruction, each, (), sequential=True) for each in ends]
     # The narrowest of the widest is passed on all paths.
     return max(scopes, key=SCOPES.index) if scopes and None not in scopes else None
 
