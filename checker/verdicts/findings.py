@@ -487,6 +487,13 @@ def _object(root: Root, other: Root) -> str:
 
 
 def _remedy(conflict: Conflict) -> str:
+    """The words to write, with the narrowest fence that includes both threads."""
+    remedy = _remedy_of(conflict)
+    is_of_block = conflict.relation in (Relation.WARP, Relation.CTA)
+    return remedy.replace("__threadfence()", "__threadfence_block()") if is_of_block else remedy
+
+
+def _remedy_of(conflict: Conflict) -> str:
     first, second = conflict.first, conflict.second
     if conflict.missing == DIVERGENT_BARRIER:
         return _OF_DIVERGENCE
