@@ -292,11 +292,13 @@ def counts_of(findings: Sequence[ReportedFinding]) -> Counts:
 class VerdictCounts:
     """The number of functions that were proved, have a race, and were not judged.
 
-    ``why``: the reasons not to judge that are about no line of the code.
+    ``conditional``: races under some launches or contents of memory alone. ``why``: the reasons not
+    to judge that are about no line of the code.
     """
 
     proved: int
     found: int
+    conditional: int
     not_judged: int
     why: tuple[str, ...]
 
@@ -307,7 +309,11 @@ class VerdictCounts:
             ("--prove prints why",) if self.not_judged and not has_reasons else ()
         )
         why = f" ({'; '.join(reasons)})" if reasons else ""
-        return f"{self.proved} proved, {self.found} with a race, {self.not_judged} not judged{why}"
+        only = f" ({self.conditional} under a condition)" if self.conditional else ""
+        return (
+            f"{self.proved} proved, {self.found} with a race{only}, "
+            f"{self.not_judged} not judged{why}"
+        )
 
 
 def verdict_counts(reports: Iterable[FileReport]) -> VerdictCounts:
@@ -320,6 +326,7 @@ def verdict_counts(reports: Iterable[FileReport]) -> VerdictCounts:
     return VerdictCounts(
         number[VerdictKind.RACE_FREE],
         number[VerdictKind.RACE] + number[VerdictKind.LAUNCH],
+        number[VerdictKind.LAUNCH],
         number[VerdictKind.NOT_JUDGED],
         tuple(dict.fromkeys(reasons)),
     )
