@@ -293,6 +293,8 @@ def test_the_start_page_can_be_read_and_searched(browser: Browser, address: str)
     expect(made.get_by_role("heading", name="Fencewright", exact=False).first).to_be_visible()
     picture = made.locator("article img").first
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 300
-    made.get_by_role("textbox", name="Search").fill("buffer_wbl2")
+    # The page hears of what is typed only after its script has the index.
+    made.wait_for_load_state("networkidle", timeout=MINUTES)
+    made.get_by_role("textbox", name="Search").press_sequentially("buffer_wbl2", delay=200)
     expect(made.locator(".md-search-result__item").first).to_be_visible(timeout=MINUTES)
     made.close()
