@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from itertools import dropwhile
 from types import MappingProxyType
 
 from fencewright.checker.repair.edits import Action, Edit, Repair
@@ -88,7 +87,7 @@ def _described(edit: Edit, line: int, place_of: Places) -> str:
     place = place_of(line)
     match edit.action:
         case Action.BEFORE | Action.AFTER:
-            word = SOURCE_WORDS.get(text) or SOURCE_WORDS.get(_without_waits(text))
+            word = SOURCE_WORDS.get(text)
             where = f"{'before' if edit.action is Action.BEFORE else 'after'} line {line}"
             if word is None or place is None:
                 return f"put `{text}` {where}{_of(place)}"
@@ -112,12 +111,6 @@ def _described(edit: Edit, line: int, place_of: Places) -> str:
 def _joined(text: str) -> str:
     """Statements in one line, without the end of the last."""
     return " ".join("; ".join(each.strip().rstrip(";") for each in text.split("\n")).split())
-
-
-def _without_waits(text: str) -> str:
-    """Statements without those at their beginning that are part of a barrier in HIP."""
-    statements = text.split("; ")
-    return "; ".join(dropwhile(lambda each: each.startswith("s_wait"), statements))
 
 
 def _of(place: SourceLocation | None) -> str:
