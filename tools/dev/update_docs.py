@@ -296,8 +296,8 @@ PARTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "reference/certificates.md": certificates_parts,
     "reference/costs.md": _costs,
     "reference/differences-from-llvm.md": lambda: {
-        "gfx9": _differences(DIFFERENCES),
-        "gfx1250": _differences(GFX1250_DIFFERENCES),
+        "cdna": _differences(DIFFERENCES),
+        "later": _differences(GFX1250_DIFFERENCES),
     },
     "reference/effects.md": effects_parts,
     "reference/memory.md": memory_parts,

@@ -31,8 +31,17 @@ k:
 	.end_amdhsa_kernel
 	.amdgpu_metadata
 ---
+amdhsa.version: [1, 2]
 amdhsa.kernels:
   - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: 16
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 2048
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 16
+    .vgpr_count: 8
     .max_flat_workgroup_size: 256
 ...
 	.end_amdgpu_metadata
