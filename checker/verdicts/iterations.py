@@ -52,22 +52,6 @@ def executed(kernel: Kernel, access: Access, thread: int) -> tuple[Constraint, .
     return (*holds, *_iterated(kernel, sorted(heads), thread))
 
 
-def ended(kernel: Kernel, access: Access, thread: int) -> Iterator[Constraint]:
-    """The conditions on which loops of one exit end, where the place of an access after them is
-    computed from their last iterations."""
-    form = access.place.offset
-    values = [] if form is None else [value for value, _ in form.terms]
-    within = {loop.head for loop in kernel.loops_of(access.instruction)}
-    for head in sorted({leaf.head for leaf in leaves(values) if isinstance(leaf, Iteration)}):
-        loop = kernel.loops[head]
-        if head not in within and has_one_exit(kernel, loop):
-            for block in loop.blocks:
-                for target in kernel.graph.successors[block]:
-                    if target not in loop.blocks:
-                        own = kernel.edge_literals.get((block, target), ())
-                        yield from (Holds(each, thread) for each in own)
-
-
 def has_one_exit(kernel: Kernel, loop: Loop) -> bool:
     """True of a loop that one edge leaves."""
     return kernel.remembered(

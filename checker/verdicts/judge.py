@@ -45,7 +45,7 @@ from fencewright.checker.verdicts.expressions import (
 )
 from fencewright.checker.verdicts.interpretation import RANK
 from fencewright.checker.verdicts.intervals import candidates, full_barriers, shared
-from fencewright.checker.verdicts.iterations import ended, executed, has_one_exit
+from fencewright.checker.verdicts.iterations import executed, has_one_exit
 from fencewright.checker.verdicts.model import (
     NO_BARRIER,
     NO_ORDER,
@@ -1067,9 +1067,7 @@ class _Judge:
         contents = tuple(chosen(self.kernel, self.contents, (first, second)))
         paths = (*self._paths(first, 0)[0], *self._paths(second, 1)[0])
         unawaited = tuple(self._unawaited_product(first, second, relation))
-        # A loop that was not entered has no last iteration: this loses witnesses and adds none.
-        left = (*ended(self.kernel, first, 0), *ended(self.kernel, second, 1))
-        constraints = (*constraints, *contents, *paths, *unawaited, *left)
+        constraints = (*constraints, *contents, *paths, *unawaited)
         size, witness = self._witness(relation, constraints, launches)
         if witness is None:
             reason = "memory decides" if contents else "the solver came to its limit"

@@ -5,10 +5,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.verdicts.expressions import Expressions
 from fencewright.checker.verdicts.interpretation import applied
-from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.lowering.code.value import Apply, Const, Opaque, Value, ValueTable, parts_first
 from fencewright.lowering.ptx.code.text import read_ptx
@@ -160,33 +158,3 @@ def test_long_sums_are_looked_into_once() -> None:
     for _ in range(200):  # A hash has as many; a search of both parts of each would not end.
         total = forms.apply("add", (total, forms.apply("add", (total, forms.number), BITS)), BITS)
     assert not has_quotient(total)
-
-
-_SLOT = """mul.wide.u32 %rd1, %r5, -1431655765; shr.u64 %rd1, %rd1, 33; cvt.u32.u64 %r9, %rd1;
-shl.b32 %r7, %r5, 10; add.u32 %r8, %r8, %r7; mad.lo.u32 %r8, %r9, -3072, %r8;"""
-"""The address of slot %r5 % 3 of a triple buffer."""
-_REST = """.version 8.6
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u32 n)
-.maxntid 256, 1, 1
-{{
-.reg .pred %p<3>; .reg .b32 %r<16>; .reg .b64 %rd<2>; .shared .align 4 .b8 tile[3072];
-ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; shl.b32 %r2, %r2, 2; mov.u32 %r3, tile;
-and.b32 %r4, %r1, 3; sub.u32 %r4, %r4, %r1; add.u32 %r6, %r1, -1; setp.lt.u32 %p1, %r6, 3;
-mov.u32 %r5, 0; @%p1 bra REST; mov.u32 %r5, 0;
-LOOP: add.u32 %r5, %r5, 4; add.u32 %r4, %r4, 4; setp.ne.u32 %p2, %r4, 0; @%p2 bra LOOP;
-REST: add.u32 %r8, %r3, %r2; {slot} st.shared.u32 [%r8], %r2;
-add.u32 %r5, %r5, {further}; sub.u32 %r8, %r3, %r2; {slot} ld.shared.u32 %r11, [%r8+1020];
-ret;
-}}
-"""
-"""What follows an unrolled loop goes on with the slots at which that has ended."""
-
-
-@pytest.mark.parametrize(("further", "races"), [(1, False), (3, True)])
-def test_all_threads_leave_a_counted_loop_in_one_iteration(further: int, races: bool) -> None:
-    pytest.importorskip("z3")
-    file = read_ptx(_REST.format(slot=_SLOT, further=further))
-    found = judge(kernel_of(file, file.functions["k"]))
-    assert (found.kind is VerdictKind.LAUNCH) is races, found
