@@ -688,6 +688,16 @@ def parts_of(
     return seen.keys()
 
 
+def origins_of(values: Iterable[Value], *known: Mapping[Value, Iterable[Value]]) -> Set[Value]:
+    """The leaves of values, and of those that a leaf depends on by way of loops and of instructions
+    that are not followed: ``known`` has these by the leaf."""
+    found: dict[Value, None] = {}
+    while fresh := leaves(values) - found.keys():
+        found |= dict.fromkeys(fresh)
+        values = [each for leaf in fresh for some in known for each in some.get(leaf, ())]
+    return found.keys()
+
+
 def is_data(value: Value) -> bool:
     """True of a value that only memory, another lane or an unknown instruction decides."""
     return isinstance(value, Result | Opaque)

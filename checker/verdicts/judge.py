@@ -41,6 +41,7 @@ from fencewright.checker.verdicts.expressions import (
     is_data,
     leaves,
     number_of,
+    origins_of,
     quotient,
 )
 from fencewright.checker.verdicts.interpretation import RANK
@@ -1469,16 +1470,7 @@ def _asked(kernel: Kernel) -> set[int]:
         values += [] if access.value is None else [access.value]
         if access.place.offset is not None:
             values += [value for value, _ in access.place.offset.terms]
-    found = set[Value]()
-    while values:
-        fresh = leaves(values) - found
-        found |= fresh
-        values = [
-            each
-            for leaf in fresh
-            for known in (kernel.origins, kernel.recurrences)
-            for each in known.get(leaf, ())
-        ]
+    found = origins_of(values, kernel.origins, kernel.recurrences)
     return {leaf.instruction for leaf in found if isinstance(leaf, Result)}
 
 

@@ -6,7 +6,7 @@ by barriers once they are performed, which a counter says. Source: LLVM AMDGPUUs
 MI300 ISA 4.4.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import count
 
@@ -17,7 +17,7 @@ from fencewright.checker.verdicts.amd.halves import Halves, after_waits
 from fencewright.checker.verdicts.amd.lemmas import Handing
 from fencewright.checker.verdicts.amd.values import KERNEL_ARGUMENTS, Executed, LaneRegisters
 from fencewright.checker.verdicts.amd.words import SHARED_BASE
-from fencewright.checker.verdicts.expressions import leaves
+from fencewright.checker.verdicts.expressions import leaves, origins_of
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
@@ -447,15 +447,11 @@ class _Filler:
             found.append(each)
         return tuple(found)
 
-    def _decisive(self, accesses: Sequence[Access]) -> set[Value]:
+    def _decisive(self, accesses: Sequence[Access]) -> Set[Value]:
         """The leaves of all values that decide a way or a lane, also by way of loops."""
         values = [*self.registers.edge_literals.values()]
         values += [literal.value for each in accesses for literal in each.conditions]
-        found = set[Value]()
-        while fresh := leaves(values) - found:
-            found |= fresh
-            values = [each for leaf in fresh for each in self.registers.origins.get(leaf, ())]
-        return found
+        return origins_of(values, self.registers.origins)
 
     def _is_of(self, access: Access, operations: int) -> bool:
         operation = self.operations.get(id(self.registers.steps[access.instruction]))
