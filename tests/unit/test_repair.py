@@ -696,28 +696,32 @@ READ:
 """
 
 
+def _fixed(text: str, tmp_path: Path, *options: str) -> str:
+    """The text after ``--fix``, with nothing that is left to fail."""
+    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
+    code.write_text(text)
+    assert fence_check.main([str(code), "--isolated", *options, "--fix", "-o", str(new)]) == 0
+    return new.read_text()
+
+
 def test_a_signal_that_lacks_both_orders_has_a_repair_of_two_edits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
-    code.write_text(BOTH)
-    arguments = [str(code), "--isolated", "--grid", "2", "--block", "32", "--fix", "-o", str(new)]
-    assert fence_check.main(arguments) == 0
+    new = _fixed(BOTH, tmp_path, "--grid", "2", "--block", "32")
     assert capsys.readouterr().out.count("note: repair: write") == 2
-    assert "st.release.gpu" in new.read_text()
-    assert "ld.acquire.gpu" in new.read_text()
+    assert "st.release.gpu" in new
+    assert "ld.acquire.gpu" in new
 
 
 def test_a_weak_flag_is_written_and_read_in_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
-    code.write_text(BOTH.replace(".relaxed.gpu.global", ".global.cg"))
-    arguments = [str(code), "--isolated", "--grid", "2", "--block", "32", "--fix", "-o", str(new)]
-    assert fence_check.main(arguments) == 0
+    new = _fixed(
+        BOTH.replace(".relaxed.gpu.global", ".global.cg"), tmp_path, "--grid", "2", "--block", "32"
+    )
     assert "read and write it by volatile or atomic accesses" in capsys.readouterr().out
     strong = BOTH.replace("ld.relaxed", "ld.acquire").replace("st.relaxed", "st.release")
-    assert new.read_text() == strong
+    assert new == strong
 
 
 PHASE = """\
@@ -753,15 +757,12 @@ W:
 def test_relaxed_operations_on_an_mbarrier_are_ordered_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
-    code.write_text(PHASE)
-    arguments = [str(code), "--isolated", "--grid", "1", "--block", "64", "--fix", "-o", str(new)]
-    assert fence_check.main(arguments) == 0
+    new = _fixed(PHASE, tmp_path, "--grid", "1", "--block", "64")
     assert "1 of 1 finding repaired" in capsys.readouterr().out
     ordered = PHASE.replace("arrive.relaxed", "arrive.release").replace(
         "parity.relaxed", "parity.acquire"
     )
-    assert new.read_text() == ordered
+    assert new == ordered
 
 
 LOCK = """\
@@ -800,12 +801,9 @@ OTHER:
 def test_a_lock_without_orders_is_ordered_where_it_is_taken_and_freed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, new = tmp_path / "k.ptx", tmp_path / "new.ptx"
-    code.write_text(LOCK)
-    arguments = [str(code), "--isolated", "--grid", "1", "--block", "64", "--fix", "-o", str(new)]
-    assert fence_check.main(arguments) == 0
+    new = _fixed(LOCK, tmp_path, "--grid", "1", "--block", "64")
     assert "1 of 1 finding repaired" in capsys.readouterr().out
-    assert new.read_text().count("atom.acq_rel.gpu.global") == 4
+    assert new.count("atom.acq_rel.gpu.global") == 4
 
 
 UPDATE = """\
@@ -839,24 +837,21 @@ UPDATE = """\
 def test_an_update_of_several_statements_becomes_one(
     old: str, new: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
-    code.write_text(UPDATE.replace("add.s32", old))
-    assert fence_check.main([str(code), "--isolated", "--fix", "-o", str(written)]) == 0
+    written = _fixed(UPDATE.replace("add.s32", old), tmp_path)
     said = capsys.readouterr().out
     assert f"line 13 (q.cu:3): {word}" in said
-    assert new in written.read_text()
-    assert "ld.global" not in written.read_text()
+    assert new in written
+    assert "ld.global" not in written
 
 
 def test_the_operand_of_an_update_may_be_made_after_its_load(tmp_path: Path) -> None:
-    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
     text = UPDATE.replace("mov.u32 %r1, %tid.x;\n", "ld.param.u64 %rd2, [other];\n").replace(
         "add.s32", "ld.global.u32 %r1, [%rd2];\n add.s32"
     )
-    code.write_text(text.replace(".param .u64 data", ".param .u64 data, .param .u64 other"))
-    arguments = [str(code), "--isolated", "--notes", "--fix", "-o", str(written)]
-    assert fence_check.main(arguments) == 0
-    lines = [each.strip() for each in written.read_text().splitlines()]
+    written = _fixed(
+        text.replace(".param .u64 data", ".param .u64 data, .param .u64 other"), tmp_path, "--notes"
+    )
+    lines = [each.strip() for each in written.splitlines()]
     assert lines[-5:-3] == [
         "ld.global.u32 %r1, [%rd2];",
         "red.relaxed.gpu.global.add.u32 [%rd1], %r1;",
@@ -923,15 +918,13 @@ ROUND = """\
 def test_the_copies_of_an_update_become_atomics_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
     head, tail = UPDATE.replace("%r<5>", "%r<6>").split(" .loc 1 3 2\n")
     again = ROUND.replace("%r2", "%r4").replace("%r3", "%r5")
-    code.write_text(f"{head}{ROUND}{again} .loc{tail.partition('.loc')[2]}")
-    assert fence_check.main([str(code), "--isolated", "--fix", "-o", str(written)]) == 0
+    written = _fixed(f"{head}{ROUND}{again} .loc{tail.partition('.loc')[2]}", tmp_path)
     said = capsys.readouterr().out
     assert said.count("note: repair: ") == 3
     assert "`atomicAdd()`; likewise in line 17" in said
-    assert written.read_text().count("red.relaxed.gpu") == 2
+    assert written.count("red.relaxed.gpu") == 2
 
 
 GUARD = """\
@@ -956,12 +949,10 @@ E:
 def test_a_read_that_guards_an_update_becomes_strong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
-    code.write_text(GUARD)
-    assert fence_check.main([str(code), "--isolated", "--fix", "-o", str(written)]) == 0
+    written = _fixed(GUARD, tmp_path)
     said = capsys.readouterr().out
     assert "read it by a volatile or atomic load" in said
-    assert "ld.relaxed.gpu.global.u32 %r2, [%rd1];" in written.read_text()
+    assert "ld.relaxed.gpu.global.u32 %r2, [%rd1];" in written
 
 
 UNDECIDED = GUARD.replace(
@@ -1030,19 +1021,16 @@ def test_a_barrier_is_put_in_all_copies_of_a_round() -> None:
 
 
 def test_rounds_without_line_numbers_have_the_barriers_that_they_need(tmp_path: Path) -> None:
-    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
     lines = [each for each in TREE.splitlines() if not each.lstrip().startswith((".loc", ".file"))]
     text = "\n".join(lines).replace(
         " setp.ge.u32 %p1, %r1, 32;", " @%p1 bra L0;\nL0:\n setp.ge.u32 %p1, %r1, 32;"
     )
-    code.write_text(text)
-    arguments = [str(code), "--isolated", "--grid", "1", "--block", "64"]
-    assert fence_check.main([*arguments, "--fix", "-o", str(written)]) == 0
+    written = _fixed(text, tmp_path, "--grid", "1", "--block", "64")
     meets = " bar.sync 0;\n @%p1 bra L{};"
     expected = text.replace(" @%p1 bra L1;", meets.format(1)).replace(
         " @%p1 bra L2;", meets.format(2)
     )
-    assert written.read_text() == expected
+    assert written == expected
 
 
 ELECTED = """\
@@ -1069,11 +1057,8 @@ E:
 
 
 def test_a_barrier_of_one_thread_is_no_repair(tmp_path: Path) -> None:
-    code, written = tmp_path / "k.ptx", tmp_path / "new.ptx"
-    code.write_text(ELECTED)
-    arguments = [str(code), "--isolated", "--grid", "1", "--block", "64"]
-    assert fence_check.main([*arguments, "--fix", "-o", str(written)]) == 0
-    before, _, after = written.read_text().partition("bar.sync 0;")
+    written = _fixed(ELECTED, tmp_path, "--grid", "1", "--block", "64")
+    before, _, after = written.partition("bar.sync 0;")
     assert "@%p1 bra E;" in after
     assert "st.shared" in before
 

@@ -7,6 +7,7 @@ quotients by parameters: their races, and the steps that they may cost.
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
+from types import CodeType
 
 import pytest
 
@@ -146,9 +147,9 @@ class Index:
         return numbers[0] == numbers[1]
 
 
-def _is_true(condition: object, values: Mapping[str, int]) -> bool:
+def _is_true(condition: CodeType, values: Mapping[str, int]) -> bool:
     try:
-        return bool(eval(condition, {}, dict(values)))  # type: ignore[arg-type]
+        return bool(eval(condition, {}, dict(values)))
     except ZeroDivisionError:
         return False
 
@@ -288,8 +289,8 @@ add.s32 %r11, %r11, -32; setp.ge.s32 %p4, %r11, %r9; @%p4 bra LOOP;
 OUT: ret;
 }
 """
-"""Each CTA but the first has ``(n + m - 1) / m`` places, of which a warp has every second, and goes
-through them from the end; what it reads by ``ld.global.nc`` it writes."""
+"""Each CTA but the first has ``(n + m - 1) / m`` places, every second one a warp's, which visits
+them from the end; it writes the places that it reads by ``ld.global.nc``."""
 
 
 def test_a_race_of_quotients_by_parameters_is_found() -> None:

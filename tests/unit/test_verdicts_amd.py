@@ -673,7 +673,7 @@ _COUNTED = """
 	ds_add_u32 v4, v5
 """
 _DRAWN = _COUNTED.replace("ds_add_u32 v4, v5", "ds_add_rtn_u32 v6, v4, v5\n\ts_waitcnt lgkmcnt(0)")
-_LAST_ONE = f"""{_DRAWN}
+_LAST_DRAWN = f"""{_DRAWN}
 	v_cmp_eq_u32_e32 vcc, 0, v6
 	s_and_saveexec_b64 s[10:11], vcc
 	ds_write_b32 v4, v5 offset:4
@@ -689,7 +689,7 @@ def test_a_store_is_no_flag_of_an_atomic_that_decides_nothing(body: str) -> None
 
 
 def test_a_store_at_the_place_of_an_atomic_that_decides_is_one_of_a_flag() -> None:
-    assert _verdict(_without(_LAST_ONE, "s_barrier")).kind is not VerdictKind.RACE
+    assert _verdict(_without(_LAST_DRAWN, "s_barrier")).kind is not VerdictKind.RACE
 
 
 def test_what_shares_a_place_of_lds_is_in_lds() -> None:
