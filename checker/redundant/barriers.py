@@ -38,8 +38,8 @@ def idle_barriers(
     ``lines``: of the barriers that may go at all. ``others``: of instructions that do more than the
     kernel has, so that their order counts. ``is_proved``: the answer whether every pair of accesses
     of a kernel with fewer barriers is ordered as all were with them; None: it is not asked.
-    ``flags``: the lines of weak stores that other kernels may take for flags. ``caches``: of what
-    empties one, so that the verdict alone says what it orders.
+    ``flags``: the lines of weak stores that other kernels may take for flags. ``caches``: of
+    instructions that empty one, whose order the verdict alone has.
     """
     plain = [each for each in kernel.barriers if _is_whole(kernel, each)]
     of_cta = [each for each in kernel.barriers if each.level is Scope.WORKGROUP]

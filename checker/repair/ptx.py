@@ -91,7 +91,7 @@ class PtxCode:
 
     def gaps(self, about: Collection[int] = ()) -> Iterator[tuple[Action, int, bool]]:
         """The places between statements: before all that others may notice, of loads in a row that
-        it is not ``about`` the first, and at the end of a block that goes on at a label; True where
+        it is not ``about`` the first, and at the end of a block before a label; True where
         a loop begins again after it."""
         for block in self.function.blocks:
             loops = any(each <= block.number for each in block.successors)

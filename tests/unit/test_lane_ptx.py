@@ -208,7 +208,7 @@ def test_special_registers_and_literals() -> None:
 
 
 def test_special_registers_of_waves_and_of_shared_memory() -> None:
-    """What the system has of shared memory comes after what the kernel has, which is nothing."""
+    """The system's part of shared memory comes after the kernel's, which has none."""
     body = """
   mov.u32 %r2, %warpid; mov.u32 %r3, %nwarpid; mov.u32 %r4, %nsmid;
   shl.b32 %r3, %r3, 4; shl.b32 %r4, %r4, 8; or.b32 %r2, %r2, %r3; or.b32 %r2, %r2, %r4;

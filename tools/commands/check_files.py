@@ -119,7 +119,7 @@ def status_of_unread(path: str, problem: Exception) -> int:
 
 
 def named_content(path: str, arguments: Namespace) -> tuple[str, bytes]:
-    """The name of an input in messages, and its content, none of what ``--run`` compiles. Raises
+    """The name of an input in messages, and its content, none for ``--run``. Raises
     ``OSError``."""
     file = STDIN if path == "-" else path
     return file, b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)

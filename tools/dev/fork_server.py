@@ -1,8 +1,8 @@
 """Stands for ``python -m MODULE`` without Python's start-up: every request runs in a fork of its
 own.
 
-The examples of the pages start the project's tools a thousand times, and most of that time goes
-into imports. ``fork_client`` sends a request here: its arguments, environment, working directory
+The examples of the pages start the project's tools a thousand times, and most of that time
+is imports. ``fork_client`` sends a request here: its arguments, environment, working directory
 and standard streams. A fork becomes that process, with the modules imported already.
 """
 

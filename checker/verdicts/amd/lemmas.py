@@ -292,7 +292,7 @@ class Handing:
         in_lds = any(each.place.root.region is Region.SHARED for each in (access, *same))
         kind = Kind.LOAD if not access.writes else Kind.RMW if access.reads else Kind.STORE
         words: tuple[str, ...] = ()
-        # Data of any kind stands at an instruction of a lock: its bits are not those of the data.
+        # Data that a lock hands on have its instruction, and not its bits.
         if operation is not None and operation.step is not None and operation.kind is kind:
             words = () if in_lds else operation.step.instruction.modifiers
         return Form(
