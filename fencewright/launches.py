@@ -259,9 +259,10 @@ def check(
         module, launch, given = _asked(text, kernel, grid, block, args, shared, cluster)
         return judge(module, launch, given)
     from fencewright.lowering.cdna.code.text import read_assembly
+    from fencewright.lowering.cdna.code.variables import read_variables
     from fencewright.simulator.race.amd.verdict import judge_kernel
 
     assembly = read_assembly(text, "kernel.s")
     kernels = [name for name, each in assembly.functions.items() if each.descriptor]
     launch, given = _launch(_named(kernel, kernels), grid, block, args, shared, cluster)
-    return judge_kernel(assembly, launch, given=given)
+    return judge_kernel(assembly, launch, given=given, variables=read_variables(text))

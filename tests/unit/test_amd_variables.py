@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fencewright import check
 from fencewright.lowering.cdna.code.text import read_assembly, read_instruction
 from fencewright.lowering.cdna.code.variables import Variable, read_variables
 from fencewright.simulator.execution.executor import execute
@@ -104,6 +105,7 @@ k:
 		.amdhsa_user_sgpr_count 2
 		.amdhsa_next_free_vgpr 3
 		.amdhsa_next_free_sgpr 8
+		.amdhsa_accum_offset 4
 	.end_amdhsa_kernel
 	.amdgpu_metadata
 ---
@@ -119,6 +121,13 @@ amdhsa.kernels:
     .max_flat_workgroup_size: 64
     .wavefront_size: 64
     .kernarg_segment_size: 8
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .sgpr_count: 8
+    .vgpr_count: 3
+amdhsa.target: amdgcn-amd-amdhsa--gfx942
+amdhsa.version: [1, 2]
 ...
 	.end_amdgpu_metadata
 """
@@ -151,3 +160,4 @@ def test_a_launch_that_reads_a_variable_is_judged() -> None:
     code, launch = read_assembly(text, "k.s"), parse_launch("k<<<1, 64>>>(i32[1])")
     assert judge_kernel(code, launch, variables=read_variables(text)).problem == ""
     assert "depends on" in judge_kernel(code, launch).problem
+    assert check(text, block=64, args=(np.zeros(1, np.int32),)).problem == ""

@@ -17,6 +17,11 @@ from fencewright.lowering.cdna.code.objects import (
 )
 from fencewright.lowering.cdna.code.other_chips import chip_of
 from fencewright.lowering.cdna.code.text import Assembly, check_whole, read_assembly
+from fencewright.lowering.cdna.code.variables import (
+    Variable,
+    read_variables,
+    variables_of_object,
+)
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics
@@ -34,12 +39,12 @@ _FORMATS = (
 """Other inputs that may be given by mistake, by a pattern of their text."""
 
 
-def read_kernels(content: bytes, file: str) -> tuple[Assembly, str]:
-    """``read_input``, with all that a launch needs of the kernels of a code object."""
+def read_kernels(content: bytes, file: str) -> tuple[Assembly, str, dict[str, Variable]]:
+    """``read_input``, with all that a launch needs of a code object, and the variables."""
     assembly, text = read_input(content, file)
-    if content.startswith(MAGIC):
-        assembly = with_descriptors(assembly, content, file)
-    return assembly, text
+    if not content.startswith(MAGIC):
+        return assembly, text, read_variables(text)
+    return with_descriptors(assembly, content, file), text, variables_of_object(content)
 
 
 def read_input(content: bytes, file: str) -> tuple[Assembly, str]:

@@ -175,12 +175,10 @@ def _judged_file(
             ignores_in(ptx.text, file),
         )
     # Numpy is loaded with it.
-    from fencewright.lowering.cdna.code.variables import read_variables
     from fencewright.simulator.race.amd.verdict import judge_kernel
     from fencewright.tools.commands.amd_check import read_kernels
 
-    assembly, code = read_kernels(content, file)
-    variables = read_variables(code)
+    assembly, code, variables = read_kernels(content, file)
     many = L2PerAgent(arguments.l2_per_agent) if arguments.l2_per_agent else None
     return _File(
         assembly.chip,

@@ -31,14 +31,15 @@ def kernels_of_assembly(
     """The kernels of an assembly file. Raises ``AssemblyError``."""
     assembly = read_assembly(text, file)
     check_whole(text, file)
-    yield from kernels_of_code(assembly, text, file, l2_per_agent)
+    yield from kernels_of_code(assembly, text, read_variables(text), file, l2_per_agent)
 
 
 def kernels_of_code(
-    assembly: Assembly, text: str, file: str, l2_per_agent: L2PerAgent | None = None
-) -> Iterator[LaneKernel]:
+    assembly: Assembly, text: str, variables: Mapping[str, Variable], file: str,
+    l2_per_agent: L2PerAgent | None = None,
+) -> Iterator[LaneKernel]:  # fmt: skip
     """The kernels of code that is read; ``text``: where it was read from, line by line."""
-    lines, variables = text.splitlines(), read_variables(text)
+    lines = text.splitlines()
 
     def place_of(instruction: AssemblyInstruction) -> SourceLocation:
         line = lines[instruction.line - 1]

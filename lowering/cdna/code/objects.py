@@ -153,6 +153,62 @@ def sections_of(content: bytes) -> Iterator[tuple[int, int, int]]:
     yield from ((kind, offset, length) for kind, offset, length, _, _ in found)
 
 
+_TYPE = struct.Struct("<16xH")
+_SHARED = 3
+"""``ET_DYN``: linked, with an address for all that is loaded."""
+_PROGRAM = struct.Struct("<32xQ14xHH")
+_SEGMENT = struct.Struct("<I4xQQ8xQQ")
+"""Of a segment: its type, place and address, and its bytes in the file and in memory."""
+_LOADED = 1
+_RELOCATION = struct.Struct("<QIIq")
+_RELOCATIONS = 4
+_WORD, _RELATIVE = 3, 13
+"""``SHT_RELA``, ``R_AMDGPU_ABS64`` and ``R_AMDGPU_RELATIVE64``."""
+_MOST_LOADED = 256 << 20
+
+
+def image_of(content: bytes) -> tuple[bytes, dict[int, int]] | None:
+    """The memory of a linked ELF file as it is loaded at 0, and the addresses in it by place.
+
+    None for one that is not linked, is cut short, has more than 256 MiB or other relocations.
+    """
+    try:
+        (kind,) = _TYPE.unpack_from(content)
+        start, size, count = _PROGRAM.unpack_from(content)
+        found = [_SEGMENT.unpack_from(content, start + n * size) for n in range(count)]
+        segments = [each for type, *each in found if type == _LOADED]
+        end = max((address + max(both) for _, address, *both in segments), default=0)
+        is_cut = any(offset + length > len(content) for offset, _, length, _ in segments)
+        if kind != _SHARED or is_cut or end > _MOST_LOADED:
+            return None
+        image = bytearray(end)
+        for offset, address, length, _ in segments:
+            image[address : address + length] = content[offset : offset + length]
+        return bytes(image), dict(_relocated(content, end))
+    except (struct.error, OverflowError, ValueError):
+        return None
+
+
+def _relocated(content: bytes, end: int) -> Iterator[tuple[int, int]]:
+    start, size, count = _SECTIONS.unpack_from(content)
+    for number in range(count):
+        kind, offset, length, link, _ = _SECTION.unpack_from(content, start + number * size)
+        if kind != _RELOCATIONS:
+            continue
+        _, symbols, _, _, each = _SECTION.unpack_from(content, start + link * size)
+        for at in range(offset, offset + length, _RELOCATION.size):
+            place, type, symbol, addend = _RELOCATION.unpack_from(content, at)
+            if type == _WORD:
+                _, _, section, value, _ = _SYMBOL.unpack_from(content, symbols + symbol * each)
+                if not section:
+                    continue  # Of another object.
+                addend += value
+            elif type != _RELATIVE:
+                raise ValueError(f"a relocation of type {type}")
+            if place + 8 <= end:
+                yield place, addend
+
+
 def symbol_places(content: bytes) -> Iterator[tuple[str, int]]:
     """The names of symbols, and where they are in the file."""
     yield from ((each.name, each.offset) for each in _symbols(content))

@@ -54,7 +54,8 @@ class AssemblyInstruction:
     """One instruction. ``modifiers`` are the words after the operands, ``sc0`` or ``offset:4``.
 
     ``source``: where it was written, if the assembly says so. ``misplaced``: the first operand that
-    follows a modifier and a comma, as text; none: the empty string.
+    follows a modifier and a comma, as text; none: the empty string. ``address``: of one that reads
+    it, in a code object.
     """
 
     mnemonic: str
@@ -64,6 +65,7 @@ class AssemblyInstruction:
     text: str
     source: SourceLine | None = None
     misplaced: str = ""
+    address: int | None = None
 
     def with_modifiers(self, modifiers: tuple[str, ...]) -> "AssemblyInstruction":
         """The instruction with ``modifiers`` in place of its own."""

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fencewright.lowering.cdna.code.objects import image_of
+
 _TYPE = re.compile(r"\s*\.type\s+(\"[^\"]+\"|[\w$.]+)\s*,\s*@object")
 _END = re.compile(r"\s*\.(?:size|type|section|text|amdhsa_kernel)\b")
 _LABEL = re.compile(r"(\"[^\"]+\"|[\w$.]+):")
@@ -34,6 +36,18 @@ class Variable:
 
     data: bytes | None
     addresses: Mapping[int, tuple[str, int]]
+
+
+IMAGE = "the code object"
+"""The name of all that is loaded of a code object, as one variable, with its code."""
+
+
+def variables_of_object(content: bytes) -> dict[str, Variable]:
+    """The memory of a code object; none of one that is not linked."""
+    if (found := image_of(content)) is None:
+        return {}
+    data, places = found
+    return {IMAGE: Variable(data, {at: (IMAGE, value) for at, value in places.items()})}
 
 
 def read_variables(text: str) -> dict[str, Variable]:

@@ -372,8 +372,12 @@ class Arithmetic(Operands):
 
     def begin_place(self, step: CodeStep, name: str) -> None:
         """``s_getpc_b64``: an address of code, which variables are found from."""
-        self.unknown(step.instruction.text, step.effects.defines)
         self.after_place = -4
+        place = self.context.symbols.place_after(step.instruction)
+        if place is None:
+            self.unknown(step.instruction.text, step.effects.defines)
+            return
+        self.state.set(names_of(step.instruction.operands[0]), self.state.constant(place, 64))
 
     def add_to_place(self, step: CodeStep, name: str) -> None:
         """``s_add_nc_u64``, with which code of gfx1250 makes addresses of variables."""

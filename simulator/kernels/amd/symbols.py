@@ -2,15 +2,16 @@
 
 ``s_getpc_b64`` and a sum with ``name@rel32`` make an address, one with ``name@gotpcrel32`` that
 of a pointer. Each number, of gfx1250 one of 64 bits (``name@rel64``), is relative to its own place.
+In a linked code object code and variables lie as they are loaded, and each number is a distance.
 Source: LLVM AMDGPUUsage, "Relocation Records".
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencewright.lowering.cdna.code.text import AssemblyInstruction
-from fencewright.lowering.cdna.code.variables import SYMBOL, Variable
+from fencewright.lowering.cdna.code.variables import IMAGE, SYMBOL, Variable
 from fencewright.simulator.execution.launch import BASE, VARIABLES
 from fencewright.simulator.execution.program import GlobalVariable
 
@@ -42,6 +43,13 @@ class Symbols:
             return whole
         return whole & 0xFFFFFFFF if half == "lo" else whole >> 32 & 0xFFFFFFFF
 
+    def place_after(self, instruction: AssemblyInstruction) -> int | None:
+        """The address after an instruction of a linked code object."""
+        image = self.addresses.get((IMAGE, False))
+        if image is None or instruction.address is None:
+            return None
+        return image + instruction.address + _CODE
+
 
 def _named(found: re.Match[str]) -> tuple[str, bool]:
     """The symbol of an operand, and whether it is a pointer to it."""
@@ -49,7 +57,7 @@ def _named(found: re.Match[str]) -> tuple[str, bool]:
 
 
 def symbols_of(
-    instructions: Iterable[AssemblyInstruction], variables: Mapping[str, Variable]
+    instructions: Sequence[AssemblyInstruction], variables: Mapping[str, Variable]
 ) -> Symbols:
     """The variables that instructions and such variables name, of those that are known."""
     named = {
@@ -58,6 +66,8 @@ def symbols_of(
         for operand in each.operands
         if isinstance(operand, str) and (found := SYMBOL.fullmatch(operand)) is not None
     }
+    if any(each.address is not None for each in instructions):
+        named[(IMAGE, False)] = None
     used = {key: None for key in named if key[0] in variables}
     queue = [*used]
     while queue:
