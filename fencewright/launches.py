@@ -5,8 +5,9 @@ NumPy arrays for memory; an array that is given twice is one. What a kernel may 
 in a launch of ``fence-check --launch``, whose verdicts ``check`` gives.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from operator import index
+from typing import Any, SupportsIndex
 
 from fencewright.lowering.notebook import html_table
 from fencewright.simulator.race.findings import hang_text
@@ -56,11 +57,21 @@ class ExecutionError(RuntimeError):
 
 
 def _size(given: Sizes, what: str) -> Size:
-    sizes = (given,) if isinstance(given, int) else tuple(given)
+    try:
+        sizes = tuple(map(index, given if isinstance(given, Iterable) else (given,)))
+    except TypeError:
+        sizes = ()
     if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
-        raise LaunchError(f"{what} is {given}: one to three positive numbers are needed")
+        raise LaunchError(f"{what} is {given!r}: one to three positive numbers are needed")
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
+
+
+def _room(given: object) -> int:
+    """The bytes of dynamic shared memory. Raises ``LaunchError``."""
+    if not isinstance(given, SupportsIndex) or index(given) < 0:
+        raise LaunchError(f"shared is {given!r}: a number of bytes is needed")
+    return index(given)
 
 
 def _is_array(given: Any) -> bool:
@@ -75,6 +86,11 @@ def _argument(given: Any, number: int, args: Sequence[Any]) -> Argument:
         for earlier, other in enumerate(args[:number]):
             if other is given:
                 return Same(earlier)
+        if given.dtype.hasobject or given.dtype.kind in "mM" or not given.dtype.isnative:
+            raise LaunchError(
+                f"argument {number} is an array of {given.dtype.str}: numbers in the machine's "
+                "byte order are needed"
+            )
         size = int(given.dtype.itemsize)
         letter = _LETTERS.get(str(given.dtype.kind), "b")
         if letter == "b" or size not in (1, 2, 4, 8) or (letter == "f" and size == 1):
@@ -87,7 +103,8 @@ def _argument(given: Any, number: int, args: Sequence[Any]) -> Argument:
         return value
     if isinstance(value, str) and value.startswith(("tensormap(", "{")):
         return argument_of(value, number)
-    raise LaunchError(f"argument {number} is {given!r}: a number or a NumPy array is needed")
+    shown = repr(given) if isinstance(given, str | complex) else f"a {type(given).__name__}"
+    raise LaunchError(f"argument {number} is {shown}: a number or a NumPy array is needed")
 
 
 def _arguments(args: Sequence[Any]) -> tuple[Argument, ...]:
@@ -121,7 +138,7 @@ def _launch(
         kernel,
         _size(grid, "grid"),
         None if block is None else _size(block, "block"),
-        shared,
+        _room(shared),
         _arguments(args),
         None if cluster is None else _size(cluster, "cluster"),
     )
@@ -226,7 +243,7 @@ def _execute_amd(
         )
         own = program.cluster or (1, 1, 1)
         own = own if cluster is None else _size(cluster, "cluster")
-        launch = waves.Launch(_size(grid, "grid"), size, given, None, shared, own)
+        launch = waves.Launch(_size(grid, "grid"), size, given, None, _room(shared), own)
         memory = waves.allocate(program, launch)
     except waves.LaunchError as problem:
         raise LaunchError(str(problem)) from problem

@@ -37,6 +37,8 @@ MAX_BYTES = 16 << 30
 
 MAX_THREADS = 1024
 """Threads of a work-group. Source: CUDA C++ Programming Guide, 16.2; LLVM AMDGPUUsage, 1024."""
+MOST_ITEMS = (1 << 32) - 1
+"""Work-items of a dispatch in one dimension. Source: HSA Platform System Architecture, 2.9.6."""
 
 
 class LaunchError(ValueError):
@@ -337,6 +339,9 @@ def _check_sizes(program: LaneProgram, launch: Launch) -> None:
             f"{program.name} is compiled for clusters of {_sized(program.cluster)} work-groups, "
             f"not {_sized(launch.cluster)}"
         )
+    items = tuple(a * b for a, b in zip(launch.grid, launch.block, strict=True))
+    if program.target in KNOWN_CHIPS and max(items) > MOST_ITEMS:
+        raise LaunchError(f"{max(items)} work-items in one dimension: {MOST_ITEMS} are the most")
     cluster = math.prod(launch.cluster)
     if cluster > 1 and program.target in KNOWN_CHIPS and not KNOWN_CHIPS[program.target].clusters:
         raise LaunchError(f"{program.target} has no clusters: leave the cluster out")
@@ -422,8 +427,10 @@ def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
     """The bits of a number."""
-    if parameter.is_buffer:
-        raise LaunchError(f"{parameter.name} is a buffer: give its size in bytes or an array")
+    if parameter.is_buffer and not (isinstance(argument, int) and argument == 0):
+        raise LaunchError(
+            f"{parameter.name} is a buffer: give its size in bytes or an array, or 0 for none"
+        )
     if isinstance(argument, np.ndarray) and argument.ndim:
         return int.from_bytes(argument.tobytes(), "little")
     if isinstance(argument, int | np.integer):

@@ -345,6 +345,7 @@ def argument_of(text: str, number: int) -> Argument:
             )
         if is_file and not found[2].strip():
             return Array(found[1], None, content)
+        _check_fits(found[1], constant(content), f"argument {number} is '{text}'")
         count = _whole(found[2], f"the length of argument {number}")
         if (size := count * _element_size(found[1])) > OFFSET:
             raise LaunchError(f"argument {number} has {size} bytes: {OFFSET} are the most")
@@ -530,6 +531,17 @@ def _element(type: str) -> tuple[str, int, int]:
     element = element_of(type) or element_of(type.replace("i", "s", 1))
     assert element is not None
     return element
+
+
+def _check_fits(type: str, value: float | None, what: str) -> None:
+    """Raise ``LaunchError`` where elements of integers would have another value."""
+    letter, bits, count = _element(type)
+    if value is None or letter in ("f", "bf") or count > 1:
+        return
+    if value != value // 1 or not -(1 << bits - 1) <= value < 1 << bits:
+        raise LaunchError(
+            f"{what}: give an integer from {-(1 << bits - 1)} to {(1 << bits) - 1}, or f32[...]"
+        )
 
 
 def _is_type(type: str) -> bool:

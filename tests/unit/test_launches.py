@@ -289,6 +289,9 @@ def test_arrays_of_raw_files(tmp_path: Path) -> None:
         ("", "k<<<1, 32, 300000>>>()", "300000 bytes of shared memory: 232448 are the most"),
         ("", "k<<<1, 32>>>(7)", "1 of 0 arguments are given"),
         ("", "k<<<1, 32>>>(u32[4]=none.bin)", "and there is no such file"),
+        ("", "k<<<1, 32>>>(i32[4]=1.5)", "give an integer from -2147483648 to 4294967295"),
+        ("", "k<<<1, 32>>>(u8[4]=300)", "give an integer from -128 to 255"),
+        ("", "k<<<1, 32>>>(i8[4]=nan)", "give an integer from -128 to 255"),
         ("", "j<<<1, 32>>>()", "there is no kernel 'j': there is k"),
     ],
 )  # fmt: skip

@@ -39,6 +39,18 @@ def test_arrays_come_back_and_arguments_stay() -> None:
     assert result[2:] == (0.5, 60)
 
 
+def test_sizes_are_numbers_of_numpy_too() -> None:
+    x = np.arange(64, dtype=np.float32)
+    sizes: dict[str, Any] = {
+        "grid": np.int64(2),
+        "block": np.array([32, 1]),
+        "shared": np.int32(16),
+    }
+    args = (x, np.zeros(64, np.float32), 2.0, 64)
+    result = fencewright.execute(SCALE, args=args, **sizes)
+    assert (result[1] == 2 * x).all()
+
+
 def test_large_launches_are_executed_by_waves(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.arange(4096, dtype=np.float32)
     monkeypatch.setattr(launches, "run_launch", _no_threads)
@@ -119,6 +131,15 @@ def test_values_that_nobody_knows_are_not_given() -> None:
         ("scale", {"block": 32}, "0 of 4 arguments are given"),
         ("scale", {"block": 0}, "block is 0: one to three positive numbers"),
         ("scale", {"block": (1, 1, 1, 1)}, "one to three positive numbers"),
+        ("scale", {"block": 4.0}, "block is 4.0: one to three positive numbers"),
+        ("scale", {"grid": None}, "grid is None: one to three positive numbers"),
+        ("scale", {"block": "4"}, "block is '4': one to three positive numbers"),
+        ("scale", {"block": 1, "shared": -1}, "shared is -1: a number of bytes"),
+        ("scale", {"block": 1, "shared": 1.5}, "shared is 1.5: a number of bytes"),
+        ("scale", {"block": 1, "args": [[1.0] * 64, 0, 0.0, 0]}, "argument 0 is a list: a number"),
+        ("scale", {"block": 1, "args": [np.array([None]), 0, 0.0, 0]}, "of |O: numbers in the"),
+        ("scale", {"block": 1, "args": [np.ones(4, ">f4"), 0, 0.0, 0]}, "of >f4: numbers in the"),
+        ("scale", {"block": 1, "args": [np.ones(4, "M8[s]"), 0, 0.0, 0]}, "numbers in the"),
         ("scale", {"block": 1, "args": ["x", 0, 0.0, 0]}, "argument 0 is 'x': a number or a NumPy"),
     ],
 )  # fmt: skip
@@ -213,6 +234,8 @@ def test_amd_assembly_is_executed() -> None:
         (ADD, {"kernel": "other"}, LaunchError, "there is no kernel 'other': there is kernel"),
         (ADD, {"block": None}, LaunchError, "kernel does not say its block"),
         (ADD, {"cluster": 2}, LaunchError, "gfx942 has no clusters: leave the cluster out"),
+        (ADD, {"args": (None, 5)}, ExecutionError, "address 0x0 is in no buffer"),
+        (ADD, {"grid": 1 << 30}, LaunchError, "work-items in one dimension: 4294967295 are"),
         (ADD, {"args": (5,)}, LaunchError, "takes 2 arguments"),
         (ADD, {"block": 512}, LaunchError, "up to 256 threads, not 512"),
     ],
