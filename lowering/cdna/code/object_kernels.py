@@ -10,11 +10,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
-from fencewright.lowering.cdna.code.objects import sections_of, symbol_places
+from fencewright.lowering.cdna.code.objects import Fields, descriptors_of_object, sections_of
 from fencewright.lowering.cdna.code.text import Assembly, KernelArgument
 from fencewright.lowering.code.source_location import AssemblyError
 
-_FIELDS: Mapping[str, tuple[int, int, int]] = MappingProxyType(
+_FIELDS: Fields = MappingProxyType(
     {
         "group_segment_fixed_size": (0, 0, 32), "private_segment_fixed_size": (4, 0, 32),
         "kernarg_size": (8, 0, 32), "tg_split": (44, 16, 1),
@@ -28,9 +28,6 @@ _FIELDS: Mapping[str, tuple[int, int, int]] = MappingProxyType(
         "uses_dynamic_stack": (56, 11, 1),
     }
 )  # fmt: skip
-"""By directive of ``.amdhsa_kernel``, the byte of its word, its first bit, and its bits."""
-_DESCRIPTOR_BYTES = 64
-_KERNEL = ".kd"
 _NOTES, _METADATA = 7, 32
 """``SHT_NOTE`` and ``NT_AMDGPU_METADATA``."""
 
@@ -40,7 +37,7 @@ def with_descriptors(assembly: Assembly, content: bytes, file: str) -> Assembly:
 
     Raises ``AssemblyError`` for metadata that cannot be read.
     """
-    described = dict(_descriptors(content))
+    described = descriptors_of_object(content, _FIELDS)
     try:
         metadata = {_text(each.get(".name")): each for each in _kernels(content)}
     except (ValueError, TypeError, AttributeError, RecursionError, struct.error) as problem:
@@ -57,23 +54,6 @@ def with_descriptors(assembly: Assembly, content: bytes, file: str) -> Assembly:
         for name, each in assembly.functions.items()
     }
     return replace(assembly, functions=functions)
-
-
-def _descriptors(content: bytes) -> Iterator[tuple[str, dict[str, int]]]:
-    for name, begin in symbol_places(content):
-        if not name.endswith(_KERNEL) or begin + _DESCRIPTOR_BYTES > len(content):
-            continue
-        words = {
-            field: int.from_bytes(content[begin + place : begin + place + 4], "little")
-            for field, (place, _, _) in _FIELDS.items()
-        }
-        yield (
-            name.removesuffix(_KERNEL),
-            {
-                field: words[field] >> first & (1 << bits) - 1
-                for field, (_, first, bits) in _FIELDS.items()
-            },
-        )
 
 
 def _arguments(kernel: Mapping[str, Any]) -> Iterator[KernelArgument]:

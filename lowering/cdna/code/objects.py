@@ -119,28 +119,27 @@ def _is_outside(symbol: _Symbol, symbols: Sequence[_Symbol]) -> bool:
     return last is None or (last.size > 0 and address >= last.place[1] + last.size)
 
 
-_DESCRIPTOR_BITS: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"workgroup_processor_mode": (48, 29), "tg_split": (44, 16), "wavefront_size32": (56, 10)}
-)
-"""By directive of ``.amdhsa_kernel``, the byte of the descriptor that its word begins at, and the
-bit: of compute_pgm_rsrc1, compute_pgm_rsrc3 and the properties of the code.
-"""
-
+Fields = Mapping[str, tuple[int, int, int]]
+"""By directive of ``.amdhsa_kernel``, the byte of its word, its first bit, and its bits."""
+_FIELDS: Fields = MappingProxyType(
+    {"workgroup_processor_mode": (48, 29, 1), "tg_split": (44, 16, 1),
+     "wavefront_size32": (56, 10, 1)}
+)  # fmt: skip
 _DESCRIPTOR_BYTES = 64
 
 
-def descriptors_of_object(content: bytes) -> dict[str, dict[str, int]]:
-    """By kernel of an ELF file, the fields of its descriptor for fence-check, as directives."""
-    found: dict[str, dict[str, int]] = {}
-    for each in _symbols(content):
-        begin = each.offset
-        if not each.name.endswith(_KERNEL) or begin + _DESCRIPTOR_BYTES > len(content):
-            continue
-        found[each.name.removesuffix(_KERNEL)] = {
-            name: int.from_bytes(content[begin + place : begin + place + 4], "little") >> bit & 1
-            for name, (place, bit) in _DESCRIPTOR_BITS.items()
+def descriptors_of_object(content: bytes, fields: Fields = _FIELDS) -> dict[str, dict[str, int]]:
+    """By kernel of an ELF file, fields of its descriptor, those for fence-check, as directives."""
+    return {
+        each.name.removesuffix(_KERNEL): {
+            name: int.from_bytes(content[each.offset + byte : each.offset + byte + 4], "little")
+            >> bit
+            & (1 << bits) - 1
+            for name, (byte, bit, bits) in fields.items()
         }
-    return found
+        for each in _symbols(content)
+        if each.name.endswith(_KERNEL) and each.offset + _DESCRIPTOR_BYTES <= len(content)
+    }
 
 
 def sections_of(content: bytes) -> Iterator[tuple[int, int, int]]:
@@ -207,11 +206,6 @@ def _relocated(content: bytes, end: int) -> Iterator[tuple[int, int]]:
                 raise ValueError(f"a relocation of type {type}")
             if place + 8 <= end:
                 yield place, addend
-
-
-def symbol_places(content: bytes) -> Iterator[tuple[str, int]]:
-    """The names of symbols, and where they are in the file."""
-    yield from ((each.name, each.offset) for each in _symbols(content))
 
 
 def _flags(content: bytes) -> Iterator[int]:
