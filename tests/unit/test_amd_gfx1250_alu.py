@@ -7,6 +7,7 @@ import pytest
 from test_race_amd_kernels import kernel_text
 
 import fencewright
+from fencewright.simulator.kernels.amd.modifiers import dpp_control
 
 LEFT = [1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFF0, 5]
 RIGHT = [2, 0x7FFFFFFF, 0x80000000, 1, 0x20, 0xFFFFFFF6]
@@ -51,3 +52,9 @@ def test_a_sum_is_saturated_before_it_is_compared(extreme: str, letter: str) -> 
 def test_a_constant_is_added_to_a_scalar() -> None:
     line = "s_mov_b32 s14, 7\ns_addk_co_i32 s14, 0xfffe\nv_mov_b32_e32 v4, s14"
     assert executed(line) == [5] * len(LEFT)
+
+
+def test_rows_share_a_lane_and_exchange_lanes() -> None:
+    """Source: RDNA3 ISA, 16.11, "DPP Data Parallel Primitives"."""
+    assert dpp_control({"row_xmask": "6"}).sources[17] == 16 + (1 ^ 6)
+    assert dpp_control({"row_share": "5"}).sources[30] == 16 + 5

@@ -136,6 +136,8 @@ _DPP: Mapping[str, Callable[[int, int], int]] = MappingProxyType(
         "row_shr": lambda lane, n: lane - n if lane % _ROW >= n else -1,
         "row_ror": lambda lane, n: lane // _ROW * _ROW + (lane - n) % _ROW,
         "row_newbcast": lambda lane, n: lane // _ROW * _ROW + n,
+        "row_share": lambda lane, n: lane // _ROW * _ROW + n,
+        "row_xmask": lambda lane, n: lane ^ n,
         "row_mirror": lambda lane, n: lane ^ 15,
         "row_half_mirror": lambda lane, n: lane ^ 7,
         "wave_shl": lambda lane, n: lane + n if lane + n < len(_LANES) else -1,
