@@ -19,7 +19,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential demo docs check-docs update-checks check-checks clean campaigns random-campaigns every-test long test-seconds own-code fuzz certify bench sentinel mutants-of-passes fence-strings oracles tritons dist check-dist site check-site
+.PHONY: help venv fmt lint types test lit unit differential demo docs check-docs update-checks check-checks clean campaigns random-campaigns every-test test-seconds own-code fuzz certify bench sentinel mutants-of-passes fence-strings oracles tritons dist check-dist site check-site
 
 ##@ Every day
 
@@ -124,9 +124,6 @@ every-test: $(READY) ## run all of `make test` and `make campaigns`, collected o
 	failed=0; \
 	$(SHARED) -m "not random" || failed=1; \
 	wait $$! && exit $$failed
-
-long: $(READY) ## run all but campaigns (or all cases of TESTS=files but those)
-	$(SHARED) -m "not campaign and not random" $(TESTS)
 
 test-seconds: $(READY) ## measure what each test takes, for the choice of `make test` (half an hour)
 	$(SIDE_BY_SIDE) --write-seconds $(SECONDS_OF_TESTS) --leave-campaigns

@@ -112,7 +112,7 @@ def test_nothing_else_is_left() -> None:
 
 
 def test_make_runs_all_between_its_targets() -> None:
-    targets = ("test", "campaigns", "random-campaigns", "long", "every-test")
+    targets = ("test", "campaigns", "random-campaigns", "every-test")
     command = ["make", "-C", str(ROOT), "--dry-run", "-o", ".venv/.ready", *targets]
     alone = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     done = subprocess.run(command, env=alone, capture_output=True, text=True, check=True)
@@ -120,7 +120,6 @@ def test_make_runs_all_between_its_targets() -> None:
     assert f"{begin} --leave-campaigns " in done.stdout
     assert f'{begin} -m "campaign or long"\n' in done.stdout
     assert f"{begin} -m random\n" in done.stdout
-    assert f'{begin} -m "not campaign and not random" \n' in done.stdout
     assert f'{begin} -m "not random" ' in done.stdout
     parts = (ROOT / ".ci" / "run").read_text().split("everything() {")[1].partition("\n}")[0]
     assert "timed every-test" in {line.strip() for line in parts.splitlines()}
