@@ -95,7 +95,7 @@ demo: $(READY) ## lower message passing, simulate it, and break it to see what b
 docs: $(READY) ## write the documentation's tables from the rows, and what its examples print
 	$(BIN)/python -m fencewright.tools.dev.update_docs
 
-check-docs: $(READY) ## fail if docs would change anything (minutes: every example is run)
+check-docs: $(READY) ## fail if docs would change a table (make campaigns runs the examples)
 	$(BIN)/python -m fencewright.tools.dev.update_docs --check
 	$(BIN)/python benchmarks/kernels_cdna.py --check
 	$(BIN)/python benchmarks/gpu/memory_page.py --check
