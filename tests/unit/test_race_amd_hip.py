@@ -15,8 +15,8 @@ from fencewright.tools.dev.campaigns.executed_kernels import SOURCES
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 HIP = SOURCES / "hip" / "races.hip"
-SIZES = {"exchange": "1, 128", "reduction": "1, 256"}
-"""The grid and the block by the first word of a name; else four work-groups of 128."""
+GROUPS = {"exchange": 1, "reduction": 1, "last": 4, "grid": 4}
+"""The work-groups by the first word of a name; else two. A last block and a grid barrier count four."""
 pytestmark = pytest.mark.skipif(find_llvm_tool("clang++") is None, reason=LLVM_HINT)
 
 
@@ -52,8 +52,9 @@ def code_of(chip: str) -> Assembly:
 
 def judged(chip: str, name: str, block: int = 128, code: Assembly | None = None) -> Verdict:
     """The verdict on a launch that is executed to its end."""
-    sizes = SIZES.get(name.partition("_")[0], f"4, {block}")
-    launch = parse_launch(f"{name}<<<{sizes}>>>(i32[512]=iota, i32[64], i32[512])")
+    first = name.partition("_")[0]
+    groups, threads = GROUPS.get(first, 2), 256 if first == "reduction" else block
+    launch = parse_launch(f"{name}<<<{groups}, {threads}>>>(i32[512]=iota, i32[64], i32[512])")
     found = judge_kernel(code or code_of(chip), launch)
     assert not found.problem, found.problem
     assert not found.missed
