@@ -1223,8 +1223,21 @@ class _Judge:
         }
         if contents:
             return f"some contents of {', '.join(sorted(contents))}, which addresses depend on"
-        if self.launch.block is not None and self.launch.grid is not None:
-            return ""
+        if self.launch.block is None or self.launch.grid is None:
+            if condition := self._condition_of_launch(conflict, size, of_all):
+                return condition
+        is_one_cta = conflict.relation is not Relation.GRID
+        parameters = {
+            name for each in (first, second) for name in _parameters_of(each, is_one_cta=is_one_cta)
+        }
+        parameters |= _parameters_between(first, second)
+        if parameters:
+            return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"
+        return ""
+
+    def _condition_of_launch(self, conflict: Conflict, size: tuple[int, int], of_all: str) -> str:
+        """The condition on the sizes of a launch that are not given; "" if there is none."""
+        first, second = conflict.first, conflict.second
         # Places and roles that depend on no size of a CTA, and name no threads, have one in mind; a
         # barrier that is there, and is not waited for, says that there are several warps.
         is_asked = _asks_size(first, second) or (self.launch.block or self.kernel.required)
@@ -1236,13 +1249,6 @@ class _Judge:
         dimensions = self._solver(conflict.relation).dimensions("tid")
         if len(dimensions) > 1 and self.kernel.required is None:
             return f"as {conflict.witness}: the block's shape is not in the text"
-        is_one_cta = conflict.relation is not Relation.GRID
-        parameters = {
-            name for each in (first, second) for name in _parameters_of(each, is_one_cta=is_one_cta)
-        }
-        parameters |= _parameters_between(first, second)
-        if parameters:
-            return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"
         return ""
 
     def _is_unusual(

@@ -513,9 +513,10 @@ def test_an_offset_by_a_parameter_is_a_condition() -> None:
     ld.param.u32 %r11, [n]; mul.wide.u32 %rd5, %r11, 4; add.u64 %rd6, %rd4, %rd5;
     st.global.u32 [%rd6], %r9;
 """
-    verdict = verdict_of(body)
-    assert verdict.kind is LAUNCH
-    assert verdict.condition.startswith("some values of")
+    for launch in (None, Launch((64, 1, 1), (2, 1, 1))):
+        verdict = verdict_of(body, launch)
+        assert verdict.kind is LAUNCH
+        assert verdict.condition.startswith("some values of")
 
 
 def test_the_first_iteration_of_a_loop_is_known() -> None:
