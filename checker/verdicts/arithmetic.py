@@ -106,10 +106,14 @@ def _differ(
             return True
     is_warp = relation is Relation.WARP and dimensions(kernel, "tid") == "x"
     for first, second in _of_lanes(kernel, parts) if is_warp else parts:
-        names = _alike_names(kernel, first, second, launch, is_one_cta=is_one_cta, is_warp=is_warp)
-        if names is None:
-            return True
-        wanted -= names
+        # A sum that a condition bounds is one index, or several.
+        for bounds in dict.fromkeys(((_bounds(kernel, first), _bounds(kernel, second)), ((), ()))):
+            names = _alike_names(
+                kernel, first, second, launch, bounds, is_one_cta=is_one_cta, is_warp=is_warp
+            )
+            if names is None:
+                return True
+            wanted -= names
         if wanted and not is_one_cta:
             wanted -= _alike_beside_threads(kernel, first, second, launch)
     return not wanted
@@ -357,6 +361,7 @@ def _alike_names(
     first: Access,
     second: Access,
     launch: Launch,
+    bounds: tuple[Sequence["_Bound"], Sequence["_Bound"]],
     *,
     is_one_cta: bool,
     is_warp: bool,
@@ -375,8 +380,8 @@ def _alike_names(
     step = gcd(*(times << trailing_zeros(value) for value, times in varying))
     if second.size <= distance % step <= step - first.size:
         return None
-    digits = _digits(own[1], _bounds(kernel, first), is_one_cta=is_one_cta)
-    others = _digits(other[1], _bounds(kernel, second), is_one_cta=is_one_cta)
+    digits = _digits(own[1], bounds[0], is_one_cta=is_one_cta)
+    others = _digits(other[1], bounds[1], is_one_cta=is_one_cta)
     sizes = {**_sizes(kernel, launch)}
     if is_warp:
         sizes["%tid.x"] = min(sizes["%tid.x"], kernel.lanes)

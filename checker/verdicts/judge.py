@@ -1233,6 +1233,8 @@ class _Judge:
         parameters |= _parameters_between(first, second)
         if parameters:
             return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"
+        if asked := _parameters_asked(first) if first is second else ():
+            return f"some values of {', '.join(sorted(asked))}, on which all write this place"
         return ""
 
     def _condition_of_launch(self, conflict: Conflict, size: tuple[int, int], of_all: str) -> str:
@@ -1449,6 +1451,15 @@ def _parameters_between(first: Access, second: Access) -> set[str]:
         for leaf in leaves((value,))
         if isinstance(leaf, Param) and is_alike(value, is_one_cta=False)
     }
+
+
+def _parameters_asked(access: Access) -> set[str]:
+    """The parameters that decide alone if all threads write one place, as a benchmark has it of
+    results that nobody wants."""
+    if not all(is_alike(value, is_one_cta=False) for value in terms_of(access)):
+        return set()
+    decided = (each.value for each in access.conditions if is_alike(each.value, is_one_cta=False))
+    return {leaf.name for leaf in leaves(decided) if isinstance(leaf, Param)}
 
 
 def _is_of_cta(access: Access) -> bool:

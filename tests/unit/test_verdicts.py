@@ -519,6 +519,35 @@ def test_an_offset_by_a_parameter_is_a_condition() -> None:
         assert verdict.condition.startswith("some values of")
 
 
+def test_a_parameter_that_turns_a_store_by_all_threads_on_is_a_condition() -> None:
+    """``if (test && value) *result = value`` of a benchmark: nobody wants the result."""
+    body = """
+    ld.param.u32 %r11, [n]; setp.eq.s32 %p1, %r11, 0; @%p1 bra OUT;
+    st.global.u32 [%rd1], %r2;
+OUT:
+"""
+    verdict = verdict_of(body, Launch((64, 1, 1), (2, 1, 1)))
+    assert verdict.kind is LAUNCH
+    assert verdict.condition.endswith("on which all write this place")
+    some = "ld.param.u32 %r11, [n]; st.global.u32 [%rd1], %r2; setp.eq.s32 %p1, %r11, 0;"
+    assert verdict_of(some, Launch((64, 1, 1), (2, 1, 1))).kind is RACE
+
+
+def test_an_index_that_a_constant_bounds_is_several_indices() -> None:
+    """A grid of two dimensions in one row of threads, as HeCBench's rayleighBenardConvection."""
+    body = """
+    mov.u32 %r8, %ctaid.y; mov.u32 %r9, %nctaid.x; mov.u32 %r10, %ctaid.x; mov.u32 %r11, %ntid.x;
+    mad.lo.s32 %r12, %r9, %r8, {0}; mad.lo.s32 %r13, %r12, %r11, %r2;
+    setp.gt.u32 %p1, %r13, 497003; @%p1 bra OUT;
+    mul.wide.u32 %rd3, %r13, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r2;
+OUT:
+"""
+    verdict = verdict_of(body.format("%r10"))
+    assert verdict.kind is FREE
+    assert "solver" not in verdict.by
+    assert verdict_of(body.format("0")).kind is not FREE
+
+
 def test_the_first_iteration_of_a_loop_is_known() -> None:
     """A barrier and a read under one condition on the number of the round."""
     body = """
