@@ -8,6 +8,7 @@ found whatever order it ran in. What orders is in ``rules``. Source: PTX ISA, "D
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from fencewright.simulator.race.clocks import NOTHING, Clocks, Knowledge, with_agents
@@ -133,7 +134,8 @@ class Race:
 
 
 MOST_SC_FENCES = 64
-"""The fence.sc that a write carries of others at most: with more, an order may be missed."""
+"""The fence.sc that a write carries of others, each by itself; of more those of its block, joined,
+so that an order may be missed."""
 
 
 class Detector(Observer):
@@ -155,6 +157,8 @@ class Detector(Observer):
         self.init_sites: dict[int, int] = {}
         self.sc_fences: dict[tuple[int, int], ScFence] = {}
         self.sc_readers: dict[int, State] = {}
+        self.sc_of_block: dict[int, dict[tuple[int, int], ScFence]] = {}
+        self.joined_sc: dict[tuple[ScFence, ...], ScFence] = {}
         self.racy: set[tuple[Allocation, int, int]] = set()
         self.phases: dict[tuple[int, int], ClusterMeeting] = {}
         self.left_phase: dict[int, int] = {}
@@ -255,15 +259,25 @@ class Detector(Observer):
         """The fence.sc before a thread's write now: its own, and those that it knows."""
         if not self.sc_fences:
             return ()
-        me = state.home.thread
-        if len(self.sc_fences) > MOST_SC_FENCES:
-            own = (self.sc_fences.get((me, level)) for level in range(3))
-            return tuple(each for each in own if each is not None)
-        return tuple(
+        is_few = len(self.sc_fences) <= MOST_SC_FENCES
+        of_block = self.sc_of_block.get(state.home.block, {})
+        fences = [
             each
-            for each in self.sc_fences.values()
-            if each.home.thread == me or self.sees(state, each.home.thread, each.clock)
-        )
+            for each in (self.sc_fences if is_few else of_block).values()
+            if each.home.thread == state.home.thread
+            or self.sees(state, each.home.thread, each.clock)
+        ]
+        if is_few:
+            return tuple(fences)
+        levels = ([each for each in fences if each.level == level] for level in range(3))
+        return tuple(self._as_one(state, tuple(own)) for own in levels if own)
+
+    def _as_one(self, state: State, fences: tuple[ScFence, ...]) -> ScFence:
+        """The fence.sc of a block, at one level: all reach as far, and all come before a write."""
+        if fences not in self.joined_sc:
+            known = reduce(self.clocks.join, (each.known for each in fences))
+            self.joined_sc[fences] = ScFence(state.home, state.clock, fences[0].level, known)
+        return self.joined_sc[fences]
 
     def _earlier_sc(self, state: State) -> Sequence[ScFence]:
         """The fence.sc that come before one of a thread in every order that is possible.
@@ -729,7 +743,9 @@ class Detector(Observer):
                 state.fences[level] = own
             if site.is_sc:
                 fence = ScFence(state.home, state.clock - 1, site.level, own)
-                self.sc_fences[state.home.thread, site.level] = fence
+                key = state.home.thread, site.level
+                self.sc_fences[key] = fence
+                self.sc_of_block.setdefault(state.home.block, {})[key] = fence
 
     def meet(self, arrived: Sequence[Thread], left: Sequence[Thread]) -> None:
         """A barrier of a block or a warp."""

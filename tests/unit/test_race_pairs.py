@@ -217,6 +217,22 @@ def test_a_fence_sc_after_the_barrier_comes_after_those_before_all_tickets(
     assert kinds(body, "4, 32") == found
 
 
+@pytest.mark.parametrize(("fence", "found"), [("sc", set[str]()), ("acq_rel", {"write-read"})])
+def test_the_fence_sc_of_each_thread_of_a_large_block_is_carried(
+    fence: str, found: set[str]
+) -> None:
+    """A last block as people write it: ``__threadfence()`` by all, a barrier, the ticket."""
+    body = f"""
+mov.u32 %r3, %ntid.x; mad.lo.u32 %r4, %r2, %r3, %r1; mul.wide.u32 %rd7, %r4, 4;
+add.s64 %rd7, %rd1, %rd7; st.global.u32 [%rd7], %r2; fence.{fence}.gpu; bar.sync 0;
+setp.ne.u32 %p1, %r1, 0; @%p1 bra MEET; atom.relaxed.gpu.global.add.u32 %r5, [%rd2], 1;
+mov.u32 %r6, %nctaid.x; sub.u32 %r6, %r6, 1; set.eq.u32.u32 %r5, %r5, %r6;
+st.shared.u32 [last], %r5;
+MEET: bar.sync 0; ld.shared.u32 %r6, [last]; setp.eq.u32 %p2, %r6, 0; @%p2 ret; fence.{fence}.gpu;
+mul.wide.u32 %rd7, %r1, 4; add.s64 %rd7, %rd1, %rd7; ld.global.u32 %r7, [%rd7]; ret;"""
+    assert kinds(body, "4, 256") == found
+
+
 def test_a_relaxed_write_goes_on_with_an_earlier_release() -> None:
     body = _message("st.release.gpu.global.u32 [%rd2], 0; st.relaxed.gpu.global.u32 [%rd2], 1;",
                     "ld.acquire.gpu.global.u32 %r3, [%rd2];")  # fmt: skip
