@@ -6,7 +6,7 @@ found whatever order it ran in. What orders is in ``rules``. Source: PTX ISA, "D
 "Causality Order".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -246,13 +246,12 @@ class Detector(Observer):
         if old is not None and min(old.level, site.level) >= old.writer.distance(state.home):
             chained = old
         device, clusters, blocks = extended(self.clocks, chained, state.home, levels)
-        chain, sc = (Chain(), ()) if chained is None else (chained.chain, chained.sc)
-        # All updates of a chain come after the fence.sc before any of its writes.
-        sc = tuple(dict.fromkeys((*sc, *self._sc(state))))[-MOST_SC_FENCES:]
+        chain = Chain() if chained is None else chained.chain
+        earlier = () if chained is None else dict.fromkeys((*chained.earlier_sc, *chained.sc))
         return Message(
             state.home, site.number, site.level, site.releases, clock, state.known,
-            device, clusters, blocks, sc,
-            chain, chain.add(state.home.thread, clock),
+            device, clusters, blocks, self._sc(state),
+            chain, chain.add(state.home.thread, clock), tuple(earlier)[-MOST_SC_FENCES:],
         )  # fmt: skip
 
     def _sc(self, state: State) -> tuple[ScFence, ...]:
@@ -293,12 +292,16 @@ class Detector(Observer):
             if reader is state or self.sees(state, reader.home.thread, clock)
         ]
 
+    def _see(self, state: State, fences: Iterable[ScFence]) -> None:
+        """Keep the fence.sc that come before those that a thread runs from now on."""
+        for each in fences:
+            state.seen_sc.setdefault(each, state.clock)
+            self.sc_readers[state.home.thread] = state
+
     def _take(self, state: State, key: object, site: Site, message: Message | None) -> None:
         """Read a value with the knowledge that it carries."""
         if message is not None:
-            for each in message.sc:
-                state.seen_sc.setdefault(each, state.clock)
-                self.sc_readers[state.home.thread] = state
+            self._see(state, message.sc)
             if min(message.level, site.level) >= message.writer.distance(state.home):
                 self._keep(state, key, message)
         if site.acquires:
@@ -705,6 +708,11 @@ class Detector(Observer):
         key, where = (memory, at, size), self.sites[site]
         old = shadow.messages.get((at, size))
         self._take(thread.order, key, where, old)
+        state: State = thread.order
+        if old is not None and min(old.level, where.level) >= old.writer.distance(state.home):
+            # In the other order this update would come before one that it goes on from; a read may
+            # take the value of a later one.
+            self._see(state, old.earlier_sc)
         self._forget_messages(shadow, at, size, size)
         shadow.messages[at, size] = self._publish(thread.order, key, where, old)
 

@@ -60,7 +60,7 @@ class Message:
     """The releases that a value carries, and its writer. ``chain``: of which it is a later part.
 
     ``clock`` and ``known``: the writer's at the write. ``sc``: the fence.sc that the
-    writer knew. ``place``: which one of the chain it is.
+    writer knew; ``earlier_sc``: those before earlier parts. ``place``: the part that it is.
     """
 
     writer: Home
@@ -75,6 +75,7 @@ class Message:
     sc: "tuple[ScFence, ...]" = ()
     chain: Chain = field(default_factory=Chain)
     place: int = 0
+    earlier_sc: "tuple[ScFence, ...]" = ()
 
     def at(self, clocks: Clocks, reader: Home, level: int) -> Knowledge:
         """The knowledge that a reader gets whose acquire reaches a level."""
