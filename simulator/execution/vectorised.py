@@ -76,6 +76,8 @@ def _text(term: Term, given: Sequence[str], space: dict[str, Any]) -> str:
             is_flag = term.operands[0].sort is Sort.FLAG
             condition = given[0] if is_flag else f"{given[0]} != {_named(space, np.uint64(0))}"
             return f"np.where({condition}, {given[1]}, {given[2]})"
+        case "word of":
+            return f"{given[0]}[{term.given[0]}]"
         case "&" if term.operands[1].constant == _WHOLE:
             return given[0]
         case "<<" | ">>":
@@ -118,6 +120,11 @@ def _shift(term: Term, given: Sequence[str]) -> str:
     if by.bound < 64:
         return f"({given[0]} {term.op} {given[1]})"
     return f"{'left' if term.op == '<<' else 'right'}({given[0]}, {given[1]})"
+
+
+def _wide(*words: Values) -> Values:
+    shape = np.broadcast_shapes(*map(np.shape, words)) or (1, 1)
+    return np.stack([np.broadcast_to(each, shape) for each in words])
 
 
 def _left(value: Values, by: Values) -> Values:
@@ -498,7 +505,7 @@ _NAMES: Mapping[str, Any] = MappingProxyType(
         "bits": _bits, "integral": _integral, "real": _real, "integer": _integer, "high": _high,
         "high_signed": _high_signed, "length": _length, "ones": _count_ones, "left": _left,
         "right": _right, "quotient": _quotient, "remainder": _remainder, "least": np.minimum,
-        "most": np.maximum,
+        "most": np.maximum, "wide": _wide,
     }
 )  # fmt: skip
 """The functions that the text of terms calls."""

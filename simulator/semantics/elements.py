@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from types import MappingProxyType
 
 from fencewright.simulator.semantics.floats import FORMATS
@@ -18,6 +19,8 @@ from fencewright.simulator.semantics.term import (
     number,
     ones_of,
     signed,
+    wide,
+    word_of,
 )
 
 
@@ -189,6 +192,29 @@ COMPARED_NUMBERS: Mapping[str, Callable[[Term, Term], Term]] = MappingProxyType(
 """The comparisons of numbers that may be NaN. Source: PTX ISA, "Floating Point Comparisons"."""
 
 
+# Several registers as one
+
+
+def part_of(at: int, bits: int, whole: Term) -> Term:
+    """The bits of a value from bit ``at`` on, all in one word of 64."""
+    if whole.bound >= 1 << 64:
+        whole, at = word_of(whole, at // 64), at % 64
+    return low(whole >> at, bits)
+
+
+def joined(bits: int, *parts: Term) -> Term:
+    """One value of parts of so many bits, the first one lowest."""
+    count = max(64 // bits, 1)
+    words = [
+        reduce(
+            lambda a, b: a | b,
+            [low(each, bits) << bits * at for at, each in enumerate(parts[first : first + count])],
+        )
+        for first in range(0, len(parts), count)
+    ]
+    return words[0] if len(words) == 1 else wide(*words)
+
+
 # Read-modify-writes
 
 
@@ -197,7 +223,12 @@ def exchanged(old: Term, data: Term) -> Term:
 
 
 def swapped(old: Term, compare: Term, data: Term) -> Term:
-    return choose(old.equals(compare), data, old)
+    """Of 128 bits both words have to be equal."""
+    if old.bound < 1 << 64:
+        return choose(old.equals(compare), data, old)
+    words = [[word_of(each, at) for each in (old, compare, data)] for at in range(2)]
+    same = words[0][0].equals(words[0][1]) & words[1][0].equals(words[1][1])
+    return wide(*(choose(same, new, was) for was, _, new in words))
 
 
 def incremented(old: Term, limit: Term) -> Term:

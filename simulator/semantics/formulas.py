@@ -13,6 +13,8 @@ from fencewright.simulator.semantics.elements import (
     UPDATES,
     flushed,
     is_nan,
+    joined,
+    part_of,
     saturated,
 )
 from fencewright.simulator.semantics.floats import FORMATS
@@ -93,9 +95,7 @@ def _by_row(opcode: Opcode) -> Formula | None:
     word = opcode.types[0]
     t = type_of(word, opcode)
     if t is None or opcode.width > 64 or (len(opcode.types) > 1 and opcode.head not in _MIXED):
-        # A move of any width is of all its bits.
-        is_move = opcode.head == "mov" and opcode.words[1:] == opcode.types
-        return Formula((word,), lambda given, _: (given[0],)) if is_move else None
+        return None
     row = row_of(opcode, t)
     if row is None:
         return None
@@ -106,6 +106,18 @@ def _by_row(opcode: Opcode) -> Formula | None:
         types = [*types[:2], opcode.type]
     compute = _packed(word, lambda given: applied(row, t, given))
     return Formula(tuple(types), lambda given, _: (compute(given),))
+
+
+def moving(opcode: Opcode, targets: int = 1, sources: int = 1) -> Formula:
+    """mov: also from several registers to one, and the other way round. Source: PTX ISA, mov."""
+    size = opcode.width // max(targets, sources)
+
+    def results(given: Sequence[Term], _: int) -> tuple[Term, ...]:
+        whole = given[0] if sources == 1 else joined(size, *given)
+        return tuple([part_of(size * n, size, whole) if targets > 1 else whole
+                      for n in range(targets)])  # fmt: skip
+
+    return Formula((opcode.type,) if sources == 1 else (f"b{size}",) * sources, results)
 
 
 _MIXED = frozenset({"slct", "dp4a", "dp2a"})
@@ -440,7 +452,8 @@ def update_of(opcode: Opcode) -> Callable[[Sequence[Term]], Term] | None:
 
     Source: PTX ISA, atom; red: .add.f32 in memory that is not shared has no subnormal numbers.
     """
-    if (update := UPDATES.get(opcode.update)) is not None:
+    update = UPDATES.get(opcode.update)
+    if update is not None and (opcode.width <= 64 or opcode.update in _OF_ANY_WIDTH):
         return lambda given: update(*given)
     t = type_of(opcode.type, opcode)
     if t is None:
@@ -458,5 +471,6 @@ def update_of(opcode: Opcode) -> Callable[[Sequence[Term]], Term] | None:
     return _packed(opcode.type, one)
 
 
+_OF_ANY_WIDTH = frozenset({"exch", "cas"})
 FOLDS = frozenset({"add", "min", "max", "and", "or", "xor", "exch"})
 """The updates that are associative on integers: those of several lanes may come as one."""

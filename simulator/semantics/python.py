@@ -74,6 +74,10 @@ def _text(term: Term, given: Sequence[str], operands: Sequence[str]) -> str:
             return f"(({given[0]} ^ {sign}) - {sign})"
         case "integer" | "real" | "word":
             return given[0]
+        case "wide":
+            return f"({' | '.join(f'{each} << {64 * at}' for at, each in enumerate(given))})"
+        case "word of":
+            return f"({given[0]} >> {64 * term.given[0]} & {(1 << 64) - 1})"
         case "high":
             return f"({given[0]} * {given[1]} >> {term.given[0]})"
         case "length":

@@ -313,6 +313,16 @@ def _counted(op: str, value: Term, count: Callable[[int], int]) -> Term:
     return Term(op, Sort.WORD, value.bound.bit_length(), (value,))
 
 
+def wide(*words: Term) -> Term:
+    """A value of more than 64 bits, of words of 64 each, the lowest first."""
+    return Term("wide", Sort.WORD, ones_of(64 * len(words)), words)
+
+
+def word_of(value: Term, number: int) -> Term:
+    """One word of 64 bits of a value that has more."""
+    return Term("word of", Sort.WORD, ones_of(64), (value,), (number,))
+
+
 def mask(count: Term) -> Term:
     """Ones in the lowest bits, modulo 2**64."""
     return (1 << count) - 1

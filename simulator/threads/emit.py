@@ -16,8 +16,10 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.simulator.semantics.formulas import (
     CARRY,
     WITHOUT_EFFECT,
+    Formula,
     filled,
     formula_of,
+    moving,
     update_of,
 )
 from fencewright.simulator.semantics.lanes import Fact, row_of
@@ -46,16 +48,6 @@ _SPACES: Mapping[AddressSpace, str] = {
 _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 
 
-def _exchanged(old: int, data: int) -> int:
-    return data
-
-
-def _swapped(old: int, compare: int, data: int) -> int:
-    return data if old == compare else old
-
-
-WIDE: Mapping[str, Callable[..., int]] = {"exch": _exchanged, "cas": _swapped}
-"""The updates of 128 bits."""
 _NOTHING = WITHOUT_EFFECT | {"fence", "membar", "griddepcontrol", "createpolicy"}
 """Heads of instructions that change no value; fences go to the observer."""
 _OF_REGISTERS = (Kind.COMPUTE, Kind.LANES)
@@ -141,14 +133,18 @@ class Emitter:
         if formula is None or len(statement.operands) != len(formula.types) + 1:
             return None
         to, *given = statement.operands
+        return self._computed(statement.opcode, formula, elements(to), given)
+
+    def _computed(
+        self, opcode: Opcode, formula: Formula, targets: Sequence[str], given: Sequence[str]
+    ) -> list[str]:
         texts = list(map(self.operands.value, given, formula.types))
         if formula.takes_carry:
             texts.append("carry")
         types = (*formula.types, "pred")[: len(texts)]
         terms = list(map(_operand, range(len(texts)), texts, types))
-        targets = elements(to)
         results = formula.compute(terms, self.operands.width(targets[0]))
-        if "cc" in statement.opcode.modifiers:
+        if "cc" in opcode.modifiers:
             targets = (*targets, CARRY)
         results = results[: len(targets)]
         lines, values = written(results, texts)
@@ -162,28 +158,9 @@ class Emitter:
         return ["try:", *(f" {line}" for line in lines), carried]
 
     def _mov(self, statement: Statement, site: int) -> Lines:
-        to, source = statement.operands[0], statement.operands[1]
-        type = statement.opcode.type
-        if to.startswith("{"):
-            element = element_of(type)
-            assert element is not None
-            targets = elements(to)
-            width = element[1] * element[2] // len(targets)
-            yield f"whole = {self.operands.value(source, type)}"
-            for at, each in enumerate(targets):
-                yield self._assign(each, f"whole >> {at * width} & {(1 << width) - 1}")
-        elif source.startswith("{"):
-            element = element_of(type)
-            assert element is not None
-            given = elements(source)
-            width = element[1] * element[2] // len(given)
-            values = [self.operands.value(each, f"b{width}") for each in given]
-            joined = " | ".join(
-                f"({each}) << {at * width}" if at else f"({each})" for at, each in enumerate(values)
-            )
-            yield self._assign(to, joined)
-        else:
-            yield from self._formula(statement) or ()
+        opcode, (targets, given) = statement.opcode, map(elements, statement.operands)
+        formula = moving(opcode, len(targets), len(given))
+        yield from self._computed(opcode, formula, targets, given)
 
     def _cvta(self, statement: Statement, site: int) -> Lines:
         opcode, (to, source, *_) = statement.opcode, statement.operands
@@ -385,11 +362,9 @@ class Emitter:
     def _updated(self, opcode: Opcode) -> str:
         """The new value of an element of a read-modify-write, as a function."""
         count = 3 if opcode.update == "cas" else 2
-        if opcode.width > 64 and opcode.update in WIDE:
-            self.updates[opcode.name] = WIDE[opcode.update]
-        elif (update := update_of(opcode)) is None or opcode.width > 64:
+        if (update := update_of(opcode)) is None:
             raise NotExecuted(f"{opcode.name} is not executed")
-        elif opcode.name not in self.updates:
+        if opcode.name not in self.updates:
             terms = [operand(at, opcode.width) for at in range(count)]
             self.updates[opcode.name] = function(update(terms), count)
         return f"UPDATES[{opcode.name!r}]"

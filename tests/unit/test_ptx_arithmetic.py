@@ -17,13 +17,14 @@ from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.instructions import registers_of
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution.program import Values
+from fencewright.simulator.execution.vectorised import function_of as of_formula
 from fencewright.simulator.kernels.ptx.functions import (
     cross_lane_function_of,
     function_of,
-    joined,
-    split,
     update_of,
 )
+from fencewright.simulator.semantics import python, term
+from fencewright.simulator.semantics.elements import joined, part_of
 from fencewright.simulator.semantics.formulas import HEADS
 from fencewright.simulator.semantics.lanes import NAMES
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
@@ -960,15 +961,22 @@ def test_an_unknown_atomic_is_refused() -> None:
         update_of(read_opcode("atom.popc.u32"))
 
 
-@pytest.mark.parametrize("sizes", [(16, 16), (32, 32), (16,) * 4, (32,) * 4, (64, 64)])
-def test_packing(sizes: tuple[int, ...]) -> None:
-    generator = random.Random(sum(sizes))
-    values = [generator.getrandbits(bits) for bits in sizes]
+@pytest.mark.parametrize(
+    ("bits", "count"), [(8, 2), (16, 2), (32, 2), (16, 4), (32, 4), (64, 2), (32, 8), (64, 4)]
+)
+def test_packing(bits: int, count: int) -> None:
+    """A value of several registers: the lowest first, as single threads have it, and back."""
+    generator, widths = random.Random(bits * count), (bits,) * count
+    values = [generator.getrandbits(bits) for _ in widths]
     parts = [np.full((2, 4), each, dtype=np.uint64) for each in values]
-    whole = joined(sizes)(*parts)
-    assert whole.shape == ((2, 2, 4) if sum(sizes) == 128 else (2, 4))
+    whole = of_formula(joined, (64,) * count, bits)(*parts)
+    assert whole.shape == ((bits * count // 64, 2, 4) if bits * count > 64 else (2, 4))
+    joining = joined(bits, *(term.operand(at, bits) for at in range(count)))
+    number_ = python.function(joining, count)(*values)
+    assert number_ == sum(each << bits * n for n, each in enumerate(values))
     pieces = whole if whole.ndim > 2 else whole[None]
-    number_ = sum(int(piece[0, 0]) << 64 * n for n, piece in enumerate(pieces))
-    assert number_ == sum(each << sum(sizes[:n]) for n, each in enumerate(values))
-    for n, (bits, value) in enumerate(zip(sizes, values, strict=True)):
-        assert (split(sum(sizes[:n]), bits)(whole) == value).all()
+    assert number_ == sum(int(piece[0, 0]) << 64 * n for n, piece in enumerate(pieces))
+    for n, value in enumerate(values):
+        assert (of_formula(part_of, (bits * count,), bits * n, bits)(whole) == value).all()
+        part = part_of(bits * n, bits, term.operand(0, bits * count))
+        assert python.function(part, 1)(number_) == value

@@ -4,7 +4,7 @@ An operation on numbers that has no fast form here is done lane by lane, as sing
 Source: ``simulator.semantics``; tests/data/memory/h200-arithmetic.txt, computed by an H200.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
@@ -14,7 +14,7 @@ from fencewright.lowering.ptx.code.statements import Opcode, element_of, read_op
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution.lanes import LaneFlags
 from fencewright.simulator.execution.program import Values
-from fencewright.simulator.execution.values import Fold, low
+from fencewright.simulator.execution.values import Fold
 from fencewright.simulator.execution.vectorised import Function, vectorised
 from fencewright.simulator.semantics import formulas, lanes
 from fencewright.simulator.semantics.lanes import Fact
@@ -157,53 +157,10 @@ _FACTS: Mapping[Fact, Function] = MappingProxyType(
 @cache
 def update_of(opcode: Opcode) -> Function:
     """The value after an atomic, from old value and operands. Raises ``UnsupportedError``."""
-    if opcode.width > 64 and opcode.update in _WIDE:
-        return _WIDE[opcode.update]
     update = formulas.update_of(opcode)
-    if update is None or opcode.width > 64:
+    if update is None:
         raise UnsupportedError(f"'{opcode.name}'", "it is not executed")
     count = 3 if opcode.update == "cas" else 2
     function = vectorised(update([operand(at, opcode.width) for at in range(count)]), range(count))
     is_fold = opcode.update in formulas.FOLDS and not opcode.is_float
     return Fold(function) if is_fold or opcode.update == "exch" else function
-
-
-def _swap(old: Values, compare: Values, new: Values) -> Values:
-    return np.where((old == compare).all(axis=0), new, old)
-
-
-_WIDE: Mapping[str, Function] = MappingProxyType(
-    {"exch": Fold(lambda old, data: data), "cas": _swap}
-)
-"""The updates of 128 bits, in pieces."""
-
-
-# Several registers as one
-
-
-def split(at: int, bits: int) -> Function:
-    """The ``bits`` from bit ``at`` of a value of up to 128 bits."""
-    piece, shift = divmod(at, 64)
-
-    def part(whole: Values) -> Values:
-        word = whole[piece] if whole.ndim > 2 else whole
-        return low(word >> np.uint64(shift), bits)
-
-    return part
-
-
-def joined(sizes: Sequence[int]) -> Function:
-    """One value of several, the first one lowest; of 128 bits in two pieces."""
-    places = [sum(sizes[:n]) for n in range(len(sizes))]
-
-    def whole(*parts: Values) -> Values:
-        words = [np.zeros((), dtype=np.uint64)] * -(-sum(sizes) // 64)
-        for at, bits, part in zip(places, sizes, parts, strict=True):
-            piece, shift = divmod(at, 64)
-            words[piece] = words[piece] | low(part, bits) << np.uint64(shift)
-        if len(words) == 1:
-            return words[0]
-        shape = np.broadcast_shapes((1, 1), *(np.shape(each) for each in words))
-        return np.stack([np.broadcast_to(each, shape) for each in words])
-
-    return whole

@@ -73,14 +73,13 @@ from fencewright.simulator.execution.program import (
 )
 from fencewright.simulator.execution.values import WORD, constant
 from fencewright.simulator.execution.vectorised import function_of as of_formula
+from fencewright.simulator.execution.vectorised import vectorised
 from fencewright.simulator.kernels.ptx.calls import with_calls
 from fencewright.simulator.kernels.ptx.functions import (
     compiled,
     cross_lane_function_of,
     filling,
     function_of,
-    joined,
-    split,
     update_of,
 )
 from fencewright.simulator.kernels.ptx.instructions import (
@@ -99,7 +98,8 @@ from fencewright.simulator.kernels.ptx.instructions import (
 from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
 from fencewright.simulator.performance.policies import ptx_policy
 from fencewright.simulator.semantics import lanes, mbarriers
-from fencewright.simulator.semantics.formulas import CARRY, WITHOUT_EFFECT, formula_of
+from fencewright.simulator.semantics.elements import joined, part_of
+from fencewright.simulator.semantics.formulas import CARRY, WITHOUT_EFFECT, formula_of, moving
 from fencewright.simulator.semantics.operands import (
     DERIVED,
     LANE,
@@ -120,6 +120,7 @@ from fencewright.simulator.semantics.tensors import (
     OTHER_BOXES,
     field_place,
 )
+from fencewright.simulator.semantics.term import operand
 
 Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
 """The place of an instruction, as messages and tables say it."""
@@ -556,23 +557,20 @@ class _Kernel:
     def move(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """mov: also from several registers to one, and the other way round."""
         to, source = operands
-        if to.startswith("{"):
-            parts, whole, at = elements(to), self.value(source, opcode.width), 0
-            size = opcode.width // len(parts)
-            for each in parts:
-                result = self.result(each)
-                if result is not None:
-                    self.compute(split(at, size), (whole,), result)
-                at += size
-        elif source.startswith("{"):
-            parts = elements(source)
-            size = opcode.width // len(parts)
-            sources = [self.value(each, size) for each in parts]
-            self.compute(joined([size] * len(parts)), sources, self.register(to))
-        elif source in SPECIAL or source in DERIVED:
+        targets, given = elements(to), elements(source)
+        if source in SPECIAL or source in DERIVED:
             self.special(source, self.register(to))
-        else:
+            return
+        if len(targets) == len(given) == 1:
             self.copied(source, opcode.width, to)
+            return
+        formula = moving(opcode, len(targets), len(given))
+        widths = tuple(map(_width, formula.types))
+        sources = list(map(self.value, given, widths))
+        found = formula.compute([operand(at, width) for at, width in enumerate(widths)], 0)
+        for each, term in zip(targets, found, strict=True):
+            if each != "_":
+                self.compute(vectorised(term, range(len(widths))), sources, self.register(each))
 
     def copied(self, source: str, bits: int, to: str) -> None:
         """A register as another one; a number is one that all lanes have from the beginning."""
@@ -608,7 +606,7 @@ class _Kernel:
         self.access(opcode, address, (), whole)
         for n, each in enumerate(results):
             if each != "_":
-                self.element(opcode, each, split(n * opcode.width, opcode.width), whole)
+                self.element(opcode, each, _nth(opcode, n), whole)
 
     def extends(self, opcode: Opcode, register: str) -> bool:
         """True if a load fills the rest of its register with the sign."""
@@ -633,16 +631,17 @@ class _Kernel:
         elif self.function.type_of(name) is None:
             for n, each in enumerate(results):
                 begin = 8 * offset + n * opcode.width
-                first, part = self.part_of(name, begin, opcode.width)
-                self.element(opcode, each, split(begin - first, opcode.width), part)
+                first, bits, part = self.part_of(name, begin, opcode.width)
+                of = of_formula(part_of, (bits,), begin - first, opcode.width)
+                self.element(opcode, each, of, part)
         else:
             self.of_address(opcode, results, address)
 
-    def part_of(self, name: str, begin: int, size: int) -> tuple[int, Register]:
-        """The part of a parameter that some bits lie in: where it begins, and its register."""
+    def part_of(self, name: str, begin: int, size: int) -> tuple[int, int, Register]:
+        """The part of a parameter that some bits lie in: its begin, its bits, its register."""
         for (of, first, bits), part in self.passed.items():
             if of == name and first <= begin and begin + size <= first + bits:
-                return first, part
+                return first, bits, part
         self.refuse("this part of a parameter is not read as it is written")
 
     def of_address(self, opcode: Opcode, results: Sequence[str], address: str) -> None:
@@ -656,7 +655,7 @@ class _Kernel:
         step = MemoryStep(self.counted(found), register, offset, (), whole)
         self.block.steps.append(step)
         for n, each in enumerate(results):
-            self.element(opcode, each, split(n * opcode.width, opcode.width), whole)
+            self.element(opcode, each, _nth(opcode, n), whole)
 
     def of_kernel(self, opcode: Opcode, results: Sequence[str], number: int, offset: int) -> None:
         """A parameter of the kernel, or a part of it."""
@@ -671,7 +670,7 @@ class _Kernel:
                 step = Argument(register, number, first + WORD * at, size)
                 self.block.steps.append(step)
             if pieces != [self.register(each)]:
-                whole = joined([min(WORD, opcode.width)] * len(pieces))
+                whole = of_formula(joined, (WORD,) * len(pieces), min(WORD, opcode.width))
                 self.element(opcode, each, whole, *pieces)
 
     def store(self, opcode: Opcode, operands: Sequence[str]) -> None:
@@ -687,7 +686,8 @@ class _Kernel:
             self.signal_bytes(opcode, operands)
         sources = [self.value(each, opcode.width) for each in given]
         if len(sources) > 1:
-            sources = [self.compute(joined([opcode.width] * len(sources)), sources)]
+            whole = of_formula(joined, (WORD,) * len(sources), opcode.width)
+            sources = [self.compute(whole, sources)]
         self.access(opcode, address, sources, None)
 
     def hand_over(self, opcode: Opcode, address: str, given: Sequence[str]) -> None:
@@ -831,7 +831,9 @@ class _Kernel:
         self.block.steps.append(Special(lane, LaneValue.LANE))
         where = self.compute(function_of("setp.lt.u32"), (lane, self.constant(count, 32)))
         zero = self.constant(0, 64)
-        data = (self.compute(joined([64, 64]), (zero, zero)),) if stores else ()
+        data = (
+            (self.compute(of_formula(joined, (WORD, WORD), WORD), (zero, zero)),) if stores else ()
+        )
         register, offset = self.address(address)
         result = None if stores else self.fresh()
         self.block.steps.append(MemoryStep(number, register, offset, data, result, where=where))
@@ -918,7 +920,7 @@ class _Kernel:
             return
         mask = self.value(given, 16)
         for rank in range(MOST_CLUSTER):
-            yield _Peer(rank, self.compute(_bit(rank), (mask,)))
+            yield _Peer(rank, self.compute(of_formula(part_of, (16,), rank, 1), (mask,)))
 
     def at_peer(self, address: str, peer: "_Peer | None") -> Register:
         """An address, or the same place in the shared memory of another CTA."""
@@ -1111,8 +1113,10 @@ _CLUSTER_NAMES = ("%cluster", "%ncluster", "%is_explicit_cluster")
 _MAPPED = function_of("mapa.shared::cluster.u32")
 
 
-def _bit(number: int) -> Callable[..., Values]:
-    return split(number, 1)
+def _nth(opcode: Opcode, number: int) -> Callable[..., Values]:
+    """An element of a vector that a load gives as one value."""
+    size = opcode.width
+    return of_formula(part_of, (size * opcode.vector,), size * number, size)
 
 
 def _is_of_cluster(instruction: PtxInstruction) -> bool:
