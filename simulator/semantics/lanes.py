@@ -62,6 +62,14 @@ _VOTES: Mapping[str, Callable[[Term, Term, Term], Term]] = MappingProxyType(
         "ballot": lambda yes, members, lane: yes,
     }
 )
+BARRIER_FOLDS: Mapping[str, Callable[[Term, Term], Term]] = MappingProxyType(
+    {
+        "popc": lambda yes, voters: yes,
+        "and": lambda yes, voters: yes.equals(voters),
+        "or": lambda yes, voters: yes.differs(0),
+    }
+)
+"""The results of bar.red, of how many threads vote yes and how many vote. Source: PTX ISA, bar."""
 _FOLDED = LaneRow(Fact.FOLD, 2, (lambda word, members, lane: word,))
 _ROWS: Mapping[str, LaneRow] = MappingProxyType(
     {

@@ -443,8 +443,7 @@ class Emitter:
             yield self._assign(to, call)
         else:
             yield "yield"
-            by_parity = "parity" in opcode.modifiers
-            call = f"M.mbarrier_test(T, {address}, {given[0]}, {by_parity}, {place})"
+            call = f"M.mbarrier_test(T, {address}, {given[0]}, {place})"
             yield self._assign(to, call)
 
     # Asynchronous copies

@@ -11,7 +11,14 @@ from typing import Any
 
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.simulator.semantics import python
-from fencewright.simulator.semantics.lanes import Fact, folding, row_of, terms_of
+from fencewright.simulator.semantics.lanes import (
+    BARRIER_FOLDS,
+    Fact,
+    folding,
+    row_of,
+    terms_of,
+)
+from fencewright.simulator.semantics.term import operand
 from fencewright.simulator.threads.unknown import NotExecuted
 
 _LANES = 32
@@ -178,9 +185,8 @@ _MATRICES: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
     },
 }
 
-FOLDS: Mapping[str, Callable[[list[Any]], Any]] = {
-    "popc": lambda values: sum(map(bool, values)),
-    "and": all,
-    "or": any,
+FOLDS: Mapping[str, Callable[[int, int], int]] = {
+    name: python.function(fold(operand(0, 32), operand(1, 32)), 2)
+    for name, fold in BARRIER_FOLDS.items()
 }
 """Reductions of bar.red."""

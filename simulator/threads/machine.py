@@ -32,11 +32,11 @@ MOST_POLLED = 64
 """Places that a thread is known to poll at a time."""
 
 
-_INITIAL, _COMPLETE, _ARRIVE, _ARRIVE_DROP = (
+_INITIAL, _COMPLETE, _ARRIVE, _ARRIVE_DROP, _TOKEN, _IS_OVER = (
     function(formula(*(operand(at, 64) for at in range(count))), count)
     for formula, count in (
         (mbarriers.initial, 1), (mbarriers.complete, 2), (mbarriers.arrive, 3),
-        (mbarriers.arrive_drop, 3),
+        (mbarriers.arrive_drop, 3), (mbarriers.token, 1), (mbarriers.is_over, 2),
     )
 )  # fmt: skip
 
@@ -345,13 +345,13 @@ class Machine:
         self, thread: Thread, address: Any, count: Any, expects: Any, drops: bool, space: str,
         site: int,
     ) -> int:  # fmt: skip
-        """mbarrier.arrive, with expect_tx first; the state of the phase."""
+        """mbarrier.arrive, with expect_tx first; the token."""
         found = self.mbarrier(thread, address, space, site)
         self.observer.mbarrier_arrive(thread, found, site)
-        phase = found.phase
+        token = _TOKEN(found.word)
         self._count(found, count.__index__(), expects.__index__(), drops)
         thread.advance()
-        return phase
+        return token
 
     def _count(self, found: Mbarrier, count: int, expects: int, drops: bool) -> None:
         if count > (pending := found.word & mbarriers.PENDING):
@@ -371,13 +371,10 @@ class Machine:
         """Complete bytes of a phase."""
         found.become(_COMPLETE(found.word, count))
 
-    def mbarrier_test(
-        self, thread: Thread, address: Any, phase: Any, by_parity: bool, space: str, site: int
-    ) -> bool:
-        """mbarrier.test_wait and try_wait: whether a phase, or that of a parity, is complete."""
+    def mbarrier_test(self, thread: Thread, address: Any, phase: Any, space: str, site: int) -> int:
+        """mbarrier.test_wait and try_wait: true if the phase of a token or a parity is complete."""
         found = self.mbarrier(thread, address, space, site)
-        phase = phase.__index__()
-        done = (found.phase & 1) != phase if by_parity else found.phase != phase
+        done = _IS_OVER(found.word, phase.__index__())
         if done:
             self.observer.mbarrier_pass(thread, found, found.phase - 1, site)
             thread.advance()

@@ -370,9 +370,9 @@ class Scheduler:
             return
         waiting = [each for each in zip(threads, requests, strict=True) if each[1].waits]
         self.machine.observer.meet(threads, [thread for thread, _ in waiting])
-        folded = [request.value for request in requests if request.fold]
+        folded = [bool(request.value) for request in requests if request.fold]
         results = {
-            fold: FOLDS[fold](folded)
+            fold: FOLDS[fold](sum(folded), len(folded))
             for fold in {request.fold for _, request in waiting if request.fold}
         }
         for thread, request in waiting:

@@ -790,21 +790,13 @@ class _Kernel:
     def vote(self, opcode: Opcode, found: FenceInstruction, operands: Sequence[str]) -> None:
         """A barrier that gives each thread a fold of the predicates of all."""
         given = barrier_operands(opcode, operands)
-        to, fold = given.result, given.fold
         registers = [self.value(each, 32) for each in given.meeting]
         vote = self.value(given.predicate, 1)
         self.block.steps.append(FenceStep(self.counted(found), *registers, vote=vote))
-        yes, all_ = self.fresh(), self.fresh()
-        self.block.steps.append(Special(yes, LaneValue.VOTES))
-        if fold == "popc":
-            self.compute(_copy, (yes,), self.register(to))
-            return
-        if fold == "and":
-            self.block.steps.append(Special(all_, LaneValue.VOTERS))
-            self.compute(function_of("setp.eq.u32"), (yes, all_), self.register(to))
-            return
-        name = "setp.ne.u32"
-        self.compute(function_of(name), (yes, self.constant(0, 32)), self.register(to))
+        counts = [(self.fresh(), each) for each in (LaneValue.VOTES, LaneValue.VOTERS)]
+        self.block.steps += [Special(*each) for each in counts]
+        fold = of_formula(lanes.BARRIER_FOLDS[given.fold], (32, 32))
+        self.compute(fold, [each for each, _ in counts], self.register(given.result))
 
     # Matrices
 
