@@ -202,6 +202,16 @@ def part_of(at: int, bits: int, whole: Term) -> Term:
     return low(whole >> at, bits)
 
 
+def extended(at: int, bits: int, size: int, whole: Term) -> Term:
+    """The same in ``size`` bits, with its sign above it."""
+    return low(signed(part_of(at, bits, whole), bits), size)
+
+
+def replaced(at: int, bits: int, part: Term, whole: Term) -> Term:
+    """A value with the part from bit ``at`` on in the place of its own."""
+    return low(part, bits) << at | whole & (ones_of(64) ^ ones_of(bits) << at)
+
+
 def joined(bits: int, *parts: Term) -> Term:
     """One value of parts of so many bits, the first one lowest."""
     count = max(64 // bits, 1)

@@ -58,7 +58,8 @@ def _product(x: Term, y: Term, z: Term) -> Term:
     return low(x * y * z, 32)
 
 
-def _is_several(x: Term, y: Term, z: Term) -> Term:
+def is_several(x: Term, y: Term, z: Term) -> Term:
+    """True of a cluster of these sizes that has more than one work-group."""
     return _product(x, y, z) > 1
 
 
@@ -175,7 +176,7 @@ DERIVED: Mapping[str, tuple[Callable[..., Term], tuple[str, ...]]] = MappingProx
     }
     | {
         "%cluster_nctarank": (_product, _SIZES),
-        "%is_explicit_cluster": (_is_several, _SIZES),
+        "%is_explicit_cluster": (is_several, _SIZES),
     }
 )  # fmt: skip
 """Special registers as functions of others. Source: PTX ISA, Special Registers."""

@@ -18,8 +18,7 @@ from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand, Re
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.cdna.code.variables import SYMBOL
 from fencewright.simulator.core.program import ArithmeticKind
-from fencewright.simulator.execution.program import LaneValue, Merge, Register, Values
-from fencewright.simulator.execution.values import flags, low
+from fencewright.simulator.execution.program import LaneValue, Merge, Register
 from fencewright.simulator.kernels.amd import lanes
 from fencewright.simulator.kernels.amd.modifiers import (
     Modifiers,
@@ -60,6 +59,8 @@ from fencewright.simulator.semantics.amd_rows import (
     nonzero,
     table_of,
 )
+from fencewright.simulator.semantics.elements import joined, part_of, replaced
+from fencewright.simulator.semantics.operands import is_several
 
 
 class Arithmetic(Operands):
@@ -184,8 +185,8 @@ class Arithmetic(Operands):
         if row.result == 16 and not modifiers.parts and keeps:
             into, unused = replace(into, first=16 * half, count=16), "UNUSED_PRESERVE"
         if into.count < 32:
-            place = partial(put, into, unused)
-            value = state.compute(place, (value, state.read(names)), f"part of {name}")
+            both = value, state.read(names)
+            value = self.formula(put, both, (64, 32), f"part of {name}", into, unused)
         control = modifiers.dpp
         if control is not None and not control.writes_all:
             active = state.active()
@@ -246,7 +247,7 @@ class Arithmetic(Operands):
             halves.append(value)
         names = names_of(results[0])
         if row.result == 16:
-            self.state.write(names, self.state.compute(_two_halves, halves, name))
+            self.state.write(names, self.formula(joined, halves, (64, 64), name, 16))
             return
         for word, value in zip(names, halves, strict=True):
             self.state.write((word,), value)
@@ -264,7 +265,7 @@ class Arithmetic(Operands):
         elif isinstance(source, str):
             size = 16 if row.is_float else 32
             value = self.operand(source, size, is_float=True)
-            value = self.state.compute(partial(_shifted, 16 * place), (value,), "half")
+            value = self.formula(part_of, (value,), (64,), "half", 16 * place, 16)
         else:
             halves = Modifiers(halves=(place,))
             value = self.source(source, 16, True, halves, 0)
@@ -297,9 +298,8 @@ class Arithmetic(Operands):
         names = names_of(results[0])
         if name != "v_fma_mix_f32":
             half = self.formula(converted, (value,), (32,), name, 32, 16)
-            into = replace(NO_MODIFIERS.into, first=16 * (name == "v_fma_mixhi_f16"), count=16)
-            place = partial(put, into, "UNUSED_PRESERVE")
-            value = state.compute(place, (half, state.read(names)), name)
+            first = 16 * (name == "v_fma_mixhi_f16")
+            value = self.formula(replaced, (half, state.read(names)), (64, 32), name, first, 16)
         state.write(names, value)
 
     def table(self, step: CodeStep, name: str) -> None:
@@ -502,11 +502,11 @@ class Arithmetic(Operands):
 
         Source: Vega ISA, "VGPR Indexing".
         """
-        instruction, state = step.instruction, self.state
+        instruction = step.instruction
         if opcode_of(instruction.mnemonic)[0] != "v_mov_b32" or instruction.modifiers:
             raise NotExecutedError("only moves are executed where an index chooses registers")
         result, source = instruction.operands
-        index = state.compute(_low_byte, (index,), "index")
+        index = self.formula(part_of, (index,), (64,), "index", 0, 8)
         self.move_indexed(result, source, index, chosen)
 
     def move_indexed(
@@ -562,15 +562,11 @@ class Arithmetic(Operands):
         state = self.state
         if register == _IN_CLUSTER:
             sizes = [state.special(each, is_scalar=True) for each in _CLUSTER]
-            state.set(names_of(result), state.compute(_is_several, sizes, "in a cluster"))
+            state.set(names_of(result), self.formula(is_several, sizes, (32,) * 3, "in a cluster"))
         elif register == _RANK:
             state.set(names_of(result), state.special(LaneValue.RANK, is_scalar=True))
         else:
             self.unknown(step.instruction.text, names_of(result))
-
-
-def _is_several(x: Values, y: Values, z: Values) -> Values:
-    return flags(x * y * z > 1)
 
 
 _DENORMALS_OF_MODE = ("hwreg(HW_REG_MODE, 4, 2)", "hwreg(HW_REG_WAVE_MODE, 4, 2)")
@@ -617,10 +613,6 @@ def _keeps_half(row: Row, instruction: AssemblyInstruction) -> bool:
     return row.keeps_half and opcode_of(instruction.mnemonic)[1] != "e32"
 
 
-def _two_halves(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return low(a, 16) | low(b, 16) << np.uint64(16)
-
-
 @cache
 def _without_denormals(row: Row) -> Row:
     return row.without_denormals()
@@ -653,14 +645,6 @@ _WITH_HIDDEN_STATE = (
 
 _INDEXING = frozenset({"s_set_gpr_idx_on", "s_set_gpr_idx_off"})
 _CHOSEN = re.compile(r"gpr_idx\((SRC0|DST|SRC0,DST)\)")
-
-
-def _shifted(by: int, value: np.ndarray) -> np.ndarray:
-    return low(value >> np.uint64(by), 16)
-
-
-def _low_byte(index: np.ndarray) -> np.ndarray:
-    return low(index, 8)
 
 
 def _chosen(index: np.ndarray, *values: np.ndarray) -> np.ndarray:

@@ -48,6 +48,7 @@ from fencewright.simulator.kernels.amd.tiles import tile_of
 from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.policies import cdna_policy
 from fencewright.simulator.semantics.amd_rows import update_of
+from fencewright.simulator.semantics.elements import extended, part_of, replaced
 
 _SPACES: Mapping[AddressSpace | None, MemorySpace] = MappingProxyType(
     {
@@ -255,7 +256,7 @@ class Accesses(Operands):
         value = self.state.read(names_of(operand))
         if not name.is_upper:
             return value
-        return self.state.compute(partial(_shifted_down, bits=16), (value,), "high half")
+        return self.formula(part_of, (value,), (64,), "high half", 16, 16)
 
     def _loaded(
         self,
@@ -276,11 +277,10 @@ class Accesses(Operands):
             value = found
         if name.letter == "i" and name.bits < 32:
             size = 16 if name.is_half else 32
-            extend = partial(_extended, bits=name.bits, size=size)
-            value = state.compute(extend, (value,), "sign")
+            value = self.formula(extended, (value,), (64,), "sign", 0, name.bits, size)
         if name.is_half:
-            halves = (value, state.read(names))
-            value = state.compute(_high_half if name.is_upper else _low_half, halves, "half")
+            halves, first = (value, state.read(names)), 16 * name.is_upper
+            value = self.formula(replaced, halves, (64, 32), "half", first, 16)
         count = len(names) // (1 + len(more))
         for n, each in enumerate((value, *more)):
             state.write(names[n * count : (n + 1) * count], each)
@@ -506,18 +506,6 @@ def _shifted_down(value: Values, bits: int) -> Values:
 def _bytes_of(scale: int, is_signed: bool, value: Values) -> Values:
     whole = unsigned(signed(value, 32), 64) if is_signed else value
     return whole * np.uint64(scale)
-
-
-def _extended(value: Values, bits: int, size: int) -> Values:
-    return unsigned(signed(value, bits), size)
-
-
-def _low_half(new: Values, old: Values) -> Values:
-    return old & np.uint64(0xFFFF0000) | low(new, 16)
-
-
-def _high_half(new: Values, old: Values) -> Values:
-    return low(old, 16) | low(new, 16) << np.uint64(16)
 
 
 # Buffers: the base, the stride and the flags are in the first two words of the resource

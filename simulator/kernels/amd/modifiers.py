@@ -12,7 +12,8 @@ import numpy as np
 
 from fencewright.simulator.execution.lanes import LaneFlags
 from fencewright.simulator.execution.program import Values
-from fencewright.simulator.execution.values import low, mask, signed, unsigned
+from fencewright.simulator.semantics.elements import extended, replaced
+from fencewright.simulator.semantics.term import Term, low
 
 
 class NotExecutedError(ValueError):
@@ -94,20 +95,13 @@ def read_modifiers(encoding: str, modifiers: tuple[str, ...]) -> Modifiers:
     return Modifiers(None, parts, into, unused, halves, clamp, factor)
 
 
-def part_of(part: Part, is_signed: bool, value: Values) -> Values:
-    """A part of a register, with its sign or zeros above it."""
-    found = value >> np.uint64(part.first)
-    return unsigned(signed(found, part.count), 32) if is_signed else low(found, part.count)
-
-
-def put(into: Part, unused: str, value: Values, old: Values) -> Values:
+def put(into: Part, unused: str, value: Term, old: Term) -> Term:
     """A result in a part of a register; the ``unused`` part is 0, the sign, or as it was."""
-    part = low(value, into.count) << np.uint64(into.first)
     if unused == "UNUSED_PRESERVE":
-        return part | old & ~(mask(into.count) << np.uint64(into.first))
+        return replaced(into.first, into.count, value, old)
     if unused == "UNUSED_SEXT":
-        return low(unsigned(signed(value, into.count), 64) << np.uint64(into.first), 32)
-    return part
+        return low(extended(0, into.count, 32, value) << into.first, 32)
+    return low(value, into.count) << into.first
 
 
 # Lanes

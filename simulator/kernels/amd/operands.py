@@ -22,8 +22,6 @@ from fencewright.simulator.execution.vectorised import function_of
 from fencewright.simulator.kernels.amd.modifiers import (
     Modifiers,
     NotExecutedError,
-    Part,
-    part_of,
     taken,
 )
 from fencewright.simulator.kernels.amd.registers import Names
@@ -31,6 +29,7 @@ from fencewright.simulator.kernels.amd.registers import Registers as State
 from fencewright.simulator.kernels.amd.symbols import Symbols
 from fencewright.simulator.semantics.amd import MASK
 from fencewright.simulator.semantics.amd_rows import Operation, negated, unsigned
+from fencewright.simulator.semantics.elements import extended, part_of
 
 SCC = ("scc",)
 NO_MODIFIERS = Modifiers()
@@ -151,12 +150,13 @@ class Operands:
         part = modifiers.parts[place] if place < len(modifiers.parts) else None
         is_signed = text.startswith("sext(")
         if part is not None and (part.count < 32 or is_signed):
-            take = partial(part_of, part, is_signed)
-            return self.state.compute(take, (value,), "part")
+            if is_signed:
+                return self.formula(extended, (value,), (64,), "part", part.first, part.count, 32)
+            return self.formula(part_of, (value,), (64,), "part", part.first, part.count)
         if bits != 16:
             return value
-        half = Part(16 * (_half(modifiers, place) or text.rstrip("|").endswith(".h")), 16)
-        return self.state.compute(partial(part_of, half, False), (value,), "half")
+        first = 16 * (_half(modifiers, place) or text.rstrip("|").endswith(".h"))
+        return self.formula(part_of, (value,), (64,), "half", first, 16)
 
     def _with_sign(self, value: Register, bits: int, is_float: bool, text: str) -> Register:
         if text.startswith("sext(") or _HALF.fullmatch(text):
