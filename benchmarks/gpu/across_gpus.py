@@ -8,28 +8,22 @@ DIR/across.json. Exit status: 1 if the first form of a test showed an outcome th
 forbids; 2 if nothing could be run.
 """
 
-import argparse
-import json
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from pathlib import Path
 
-from fencewright.gpu import Device, GpuError, description, open_devices
+from litmus_campaign import run_command
+
+from fencewright.gpu import Device, description, open_devices
 from fencewright.lowering.vocabulary import Scope
-from fencewright.simulator.core.condition import LitmusError, Outcomes
+from fencewright.simulator.core.condition import Outcomes
 from fencewright.simulator.core.program import Common, Placement, Thread
-from fencewright.simulator.gpu.kernels import GpuLitmusError
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
 from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, PtxInstruction, PtxProgram, St
-from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, read_litmus
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
 from fencewright.simulator.ptx.mutants import bare, placed
 from fencewright.simulator.ptx.outcomes import outcomes
-from fencewright.tools.reports.markdown import markdown_row, markdown_table
 
-_TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 GPUS = 2
 FORMS = ("`.sys`", "as on one GPU", "no synchronisation")
 _SCOPED = Ld | St | Atom | PtxFence
@@ -98,6 +92,11 @@ class Row:
             *(_counted(each) for each in (right, *weak)),
         )
 
+    def failures(self) -> Iterator[str]:
+        """The faults of one that is not right."""
+        for text, count in self.results[0].by_text(self.results[0].forbidden).items():
+            yield f"{self.test.name}: forbidden outcome {text}: {count}"
+
     def record(self) -> dict[str, object]:
         """The row as JSON."""
         return {
@@ -161,69 +160,15 @@ _COLUMNS = (
 )
 
 
-def markdown(rows: Sequence[Row], machine: str) -> str:
-    """The table, with the machines that it belongs to."""
-    return f"{machine}\n\n{markdown_table(_COLUMNS, [row.cells() for row in rows])}"
-
-
-def report(rows: Sequence[Row], machine: str, output: Path) -> int:
-    """Write across.md and across.json to ``output``; the exit status, 1 if a row is not right."""
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "across.md").write_text(markdown(rows, machine))
-    data = {"machine": machine, "rows": [row.record() for row in rows]}
-    (output / "across.json").write_text(json.dumps(data, indent=1) + "\n")
-    wrong = [row for row in rows if not row.is_right]
-    for row in wrong:
-        for text, count in row.results[0].by_text(row.results[0].forbidden).items():
-            print(f"FAILED: {row.test.name}: forbidden outcome {text}: {count}", file=sys.stderr)
-    print(f"{len(rows)} tests, {len(wrong)} failed; see {output / 'across.md'}")
-    return 1 if wrong else 0
-
-
-def _machine(device: Device, stress: Stress, seconds: float) -> str:
-    blocks = ", ".join(str(size) for size in stress.block_sizes)
-    return (
-        f"Measured {date.today().isoformat()} on {GPUS} of {description(device)}, with peer "
-        f"access: {stress.launches} launches of {stress.instances:,} instances, in blocks of "
-        f"{blocks} threads; {seconds:.0f} s in all."
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The campaign as a command; gives the exit status."""
+    return run_command(
+        __doc__, arguments, "across", _COLUMNS, lambda: open_devices(GPUS), run_campaign, _described
     )
 
 
-def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    defaults = Stress()
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="*", type=Path, help="litmus tests (*.litmus)")
-    parser.add_argument("--output", type=Path, default=Path("gpu-litmus"), metavar="DIR")
-    parser.add_argument("--launches", type=int, default=defaults.launches)
-    parser.add_argument("--instances", type=int, default=defaults.instances, help="in a launch")
-    parser.add_argument("--target", default="sm_90")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The campaign as a command; gives the exit status."""
-    wanted = _arguments(arguments)
-    files: list[Path] = wanted.files or sorted(_TESTS.glob("*.litmus"))
-    try:
-        stress = Stress(instances=wanted.instances, launches=wanted.launches)
-        tests = [read_litmus(file) for file in files]
-        devices = open_devices(GPUS)
-    except (GpuError, GpuLitmusError, LitmusError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    start = time.perf_counter()
-    rows: list[Row] = []
-    broken: GpuError | GpuLitmusError | None = None
-    try:
-        for row in run_campaign(tests, devices, stress, wanted.target):
-            print(markdown_row(row.cells()), flush=True)
-            rows.append(row)
-    except (GpuError, GpuLitmusError) as error:
-        broken = error
-        print(error, file=sys.stderr)
-    machine = _machine(devices[0], stress, time.perf_counter() - start)
-    status = report(rows, machine, wanted.output)
-    return 2 if broken else status
+def _described(devices: Sequence[Device]) -> str:
+    return f"{GPUS} of {description(devices[0])}, with peer access"
 
 
 if __name__ == "__main__":

@@ -10,10 +10,11 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from fencewright.gpu import Device, GpuError, description
 from fencewright.simulator.core.condition import Condition, LitmusError, Quantifier
@@ -28,6 +29,30 @@ _TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 
 PLANTED = (("MP", "MP+rel+acq"), ("SB", "SB+fence.sc"), ("MP+rel+acq.cta", "MP+rel+acq"))
 """Weakened tests, each judged by the outcomes of the right one: the stress has to notice."""
+
+
+class CampaignRow(Protocol):
+    """A test of a campaign as it was run."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it showed what it has to."""
+        ...
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of the Markdown table."""
+        ...
+
+    def record(self) -> dict[str, object]:
+        """The row as JSON."""
+        ...
+
+    def failures(self) -> Iterator[str]:
+        """The faults of one that is not right."""
+        ...
+
+
+_DevicesT = TypeVar("_DevicesT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +90,13 @@ class Row:
         verdict = "ok" if self.is_right else "FAILED"
         counts = (self.result.instances, self.marked, self.forbidden)
         return (self.name, f"`{formula}`", allowed, *(f"{n:,}" for n in counts), verdict)
+
+    def failures(self) -> Iterator[str]:
+        """The faults of one that is not right."""
+        if self.planted:
+            yield f"{self.name}: not noticed; the stress is too weak"
+        for text, count in self.result.by_text(self.result.forbidden).items():
+            yield f"{self.name}: forbidden outcome {text}: {count}"
 
     def record(self) -> dict[str, object]:
         """The row as JSON."""
@@ -131,39 +163,34 @@ def _planted(
 _COLUMNS = ("test", "marked outcome", "allowed", "instances", "seen", "forbidden seen", "verdict")
 
 
-def markdown(rows: Sequence[Row], machine: str) -> str:
-    """The table of docs/gpu-litmus.md, with the machine that it belongs to."""
-    return f"{machine}\n\n{markdown_table(_COLUMNS, [row.cells() for row in rows])}"
-
-
-def report(rows: Sequence[Row], machine: str, output: Path) -> int:
-    """Write litmus.md and litmus.json to ``output``; the exit status, 1 if a row is not right."""
+def report(
+    rows: Sequence[CampaignRow], columns: Sequence[str], machine: str, output: Path, name: str
+) -> int:
+    """Write NAME.md and NAME.json to ``output``; the exit status, 1 if a row is not right."""
     output.mkdir(parents=True, exist_ok=True)
-    (output / "litmus.md").write_text(markdown(rows, machine))
+    page = output / f"{name}.md"
+    page.write_text(f"{machine}\n\n{markdown_table(columns, [row.cells() for row in rows])}")
     data = {"machine": machine, "rows": [row.record() for row in rows]}
-    (output / "litmus.json").write_text(json.dumps(data, indent=1) + "\n")
+    page.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n")
     wrong = [row for row in rows if not row.is_right]
-    for row in wrong:
-        if row.planted:
-            print(f"FAILED: {row.name}: not noticed; the stress is too weak", file=sys.stderr)
-        for text, count in row.result.by_text(row.result.forbidden).items():
-            print(f"FAILED: {row.name}: forbidden outcome {text}: {count}", file=sys.stderr)
-    print(f"{len(rows)} tests, {len(wrong)} failed; see {output / 'litmus.md'}")
+    for failure in (each for row in wrong for each in row.failures()):
+        print(f"FAILED: {failure}", file=sys.stderr)
+    print(f"{len(rows)} tests, {len(wrong)} failed; see {page}")
     return 1 if wrong else 0
 
 
-def _machine(device: Device, stress: Stress, seconds: float) -> str:
-    blocks = ", ".join(str(size) for size in stress.block_sizes)
-    return (
-        f"Measured {date.today().isoformat()} on {description(device)}: {stress.launches} "
-        f"launches of {stress.instances:,} instances, in blocks of {blocks} threads; "
-        f"{seconds:.0f} s in all."
-    )
-
-
-def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def run_command(
+    documentation: str | None,
+    arguments: Sequence[str] | None,
+    name: str,
+    columns: Sequence[str],
+    opened: Callable[[], _DevicesT],
+    run: Callable[[Sequence[PtxLitmusTest], _DevicesT, Stress, str], Iterator[CampaignRow]],
+    described: Callable[[_DevicesT], str],
+) -> int:
+    """A campaign as a command, with a page called ``name``; gives the exit status."""
     defaults = Stress()
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=documentation)
     parser.add_argument("files", nargs="*", type=Path, help="litmus tests (*.litmus)")
     parser.add_argument("--output", type=Path, default=Path("gpu-litmus"), metavar="DIR")
     parser.add_argument("--launches", type=int, default=defaults.launches)
@@ -176,34 +203,40 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="bytes between the same location of two instances (128: a cache line each)",
     )
     parser.add_argument("--target", default="sm_90")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The campaign as a command; gives the exit status."""
-    wanted = _arguments(arguments)
+    wanted = parser.parse_args(arguments)
     files: list[Path] = wanted.files or sorted(_TESTS.glob("*.litmus"))
     try:
         stress = Stress(
             instances=wanted.instances, launches=wanted.launches, spacings=tuple(wanted.spacing)
         )
         tests = [read_litmus(file) for file in files]
-        device = Device()
+        devices = opened()
     except (GpuError, GpuLitmusError, LitmusError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     start = time.perf_counter()
-    rows: list[Row] = []
+    rows: list[CampaignRow] = []
     broken: GpuError | GpuLitmusError | None = None
     try:
-        for row in run_campaign(tests, device, stress, wanted.target):
+        for row in run(tests, devices, stress, wanted.target):
             print(markdown_row(row.cells()), flush=True)
             rows.append(row)
     except (GpuError, GpuLitmusError) as error:
         broken = error
         print(error, file=sys.stderr)
-    status = report(rows, _machine(device, stress, time.perf_counter() - start), wanted.output)
+    blocks = ", ".join(str(size) for size in stress.block_sizes)
+    machine = (
+        f"Measured {date.today().isoformat()} on {described(devices)}: {stress.launches} launches "
+        f"of {stress.instances:,} instances, in blocks of {blocks} threads; "
+        f"{time.perf_counter() - start:.0f} s in all."
+    )
+    status = report(rows, columns, machine, wanted.output, name)
     return 2 if broken else status
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The campaign as a command; gives the exit status."""
+    return run_command(__doc__, arguments, "litmus", _COLUMNS, Device, run_campaign, description)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The campaign across two GPUs: its programs, its table, with a device of this directory."""
 
 import json
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +11,8 @@ from scripts import GPU_BENCHMARKS, ScriptedDevice, load_script
 from fencewright.simulator.gpu.kernels import prepare
 from fencewright.simulator.ptx.formats.columns import instruction_text, read_litmus
 from fencewright.simulator.ptx.outcomes import outcomes
+
+sys.path.append(str(GPU_BENCHMARKS))
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "gpu"
 
