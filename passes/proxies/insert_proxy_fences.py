@@ -17,7 +17,7 @@ from fencewright.passes.analysis.control_flow import is_mlir_function, top_level
 
 if TYPE_CHECKING:
     from fencewright.passes.kernels.accept import Function
-    from fencewright.passes.proxies.dataflow import Analysis, Missing
+    from fencewright.passes.proxies.dataflow import Missing
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,6 @@ class InsertProxyFencesPass(ModulePass):
             _insert(function, self.fence_reads)
 
 
-def missing_synchronisation(function: "Function", *, fence_reads: bool = True) -> "list[Missing]":
-    """The synchronisation that ``insert-proxy-fences`` would add; empty if complete."""
-    return _analysis(function, fence_reads).solve()
-
-
-def _analysis(function: "Function", fence_reads: bool) -> "Analysis":
-    # Most functions have nothing asynchronous: they do not pay for it.
-    from fencewright.passes.proxies.dataflow import Analysis
-
-    return Analysis(function, fence_reads)
-
-
 def _asynchronous_functions(module: ModuleOp) -> "list[Function]":
     return [
         op
@@ -66,7 +54,10 @@ def _is_asynchronous(function: "Function") -> bool:
 
 
 def _insert(function: "Function", fence_reads: bool) -> None:
-    analysis = _analysis(function, fence_reads)
+    # Most functions have nothing asynchronous: they do not pay for it.
+    from fencewright.passes.proxies.dataflow import Analysis
+
+    analysis = Analysis(function, fence_reads)
     before: dict[Operation, list[Missing]] = defaultdict(list)
     for missing in analysis.solve():
         if missing.relaxes:

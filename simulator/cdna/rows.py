@@ -33,7 +33,7 @@ from fencewright.lowering.cdna.chips import (
 )
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Evidence
-from fencewright.lowering.table import Illegal, Row, Table, row
+from fencewright.lowering.table import Illegal, Table, row
 from fencewright.lowering.vocabulary import FastStrEnum, L2PerAgent
 from fencewright.simulator.core.program import ProgramError
 
@@ -65,7 +65,7 @@ SCOPE_BITS = (*SCOPES, RETURNS, *(f"{each} {RETURNS}" for each in SCOPES))
 GFX9_BITS = ("sc0", "sc1", "sc0 sc1", "glc")
 DLC_BITS = ("dlc", "dlc glc")
 BITS = ("", *GFX9_BITS, *DLC_BITS, *SCOPE_BITS)
-SC_BITS, AGENT, SYSTEM = ("", "sc0", "sc1", "sc0 sc1"), "sc1", "sc0 sc1"
+AGENT, SYSTEM = "sc1", "sc0 sc1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -792,17 +792,3 @@ def _policy(bits: Iterable[str]) -> str:
     if policy not in BITS:
         raise ProgramError(f"unknown cache policy bits '{policy}'; known are {BITS[1:]}")
     return policy
-
-
-def broken(
-    table: Table[Effect | Illegal], effect: Effect, **where: Hashable
-) -> Table[Effect | Illegal]:
-    """``table`` with ``effect`` in every legal row that ``where`` names: a machine to be caught."""
-    columns = tuple(table.columns)
-    rows: list[Row[Effect | Illegal]] = []
-    for key, old in table.items():
-        place = dict(zip(columns, key, strict=True))
-        hit = all(place[column] == value for column, value in where.items())
-        value = effect if hit and not isinstance(old.value, Illegal) else old.value
-        rows.append(Row({c: (v,) for c, v in place.items()}, value, "broken on purpose"))
-    return Table(table.name, table.columns, rows)

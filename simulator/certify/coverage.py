@@ -92,12 +92,3 @@ def columns_of(request: Request, sequence: Sequence, mode: Target) -> dict[str, 
         "limited": limited,
         "loops": any(each.mnemonic == "bra" for each in sequence.instructions),
     }
-
-
-def reason_of(request: Request, sequence: Sequence, mode: Target) -> str:
-    """The name of the reason why an operation is in no certificate; "" if there is none."""
-    columns = columns_of(request, sequence, mode)
-    for each in UNCERTIFIED:
-        if all(columns[name] in values for name, values in each.where.items()):
-            return each.name
-    return ""

@@ -43,7 +43,6 @@ from fencewright.simulator.core.program import (
     Placement,
     Program,
     ProgramError,
-    Thread,
 )
 from fencewright.simulator.core.sequential import UNBOUNDED, Gate, Interleaved, Passage
 from fencewright.simulator.core.thread_runs import (
@@ -182,7 +181,6 @@ class Barrier(_ScopedOrdering):
 
 ScopedOperation = Load | Store | AtomicRmw | Cmpxchg | Fence | Barrier
 ScopedInstruction = ScopedOperation | Common
-ScopedThread = Thread[ScopedInstruction]
 ScopedProgram = Program[ScopedInstruction]
 
 _OPERATION: Mapping[type[ScopedOperation], Operation] = {

@@ -1,15 +1,17 @@
 """The litmus cases on both CDNA machines; broken machines, each caught by a named case."""
 
 import os
+from collections.abc import Hashable
 from functools import cache
 
 import pytest
 from campaigns import Share, first_share, some_of
 from cdna_cases import BY_NAME, CASES, GFX942, Case, EmptyCaches
 
+from fencewright.lowering.table import Row, Table
 from fencewright.simulator.cdna.engine import CdnaEngine, SetLine, SetState
 from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine, PlainState
-from fencewright.simulator.cdna.rows import CACHE, CacheEffect, CdnaConfiguration, broken
+from fencewright.simulator.cdna.rows import CACHE, CacheEffect, CdnaConfiguration, Effect, Illegal
 from fencewright.simulator.cdna.system import LineTopology
 from fencewright.simulator.cdna.trace import find_execution
 from fencewright.simulator.cdna.wave import (
@@ -28,6 +30,20 @@ from fencewright.simulator.core.program import MemoryKind
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 PLAIN_LIMIT = 500_000 if THOROUGH else 5_000
 """What does not fit is still compared as far as it goes."""
+
+
+def broken(
+    table: Table[Effect | Illegal], effect: Effect, **where: Hashable
+) -> Table[Effect | Illegal]:
+    """``table`` with ``effect`` in every legal row that ``where`` names: a machine to be caught."""
+    columns = tuple(table.columns)
+    rows: list[Row[Effect | Illegal]] = []
+    for key, old in table.items():
+        place = dict(zip(columns, key, strict=True))
+        hit = all(place[column] == value for column, value in where.items())
+        value = effect if hit and not isinstance(old.value, Illegal) else old.value
+        rows.append(Row({c: (v,) for c, v in place.items()}, value, "broken on purpose"))
+    return Table(table.name, table.columns, rows)
 
 
 def names(cases: tuple[Case, ...]) -> list[str]:

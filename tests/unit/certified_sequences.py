@@ -18,7 +18,7 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 from fencewright.simulator.certify.certificate import requests_of
-from fencewright.simulator.certify.coverage import reason_of
+from fencewright.simulator.certify.coverage import UNCERTIFIED, columns_of
 from fencewright.simulator.certify.programs.ptx import words_of
 from fencewright.simulator.ptx.builder import ORDERINGS
 from fencewright.simulator.ptx.instructions import SCOPES
@@ -133,6 +133,15 @@ class Coverage:
         for request, sequence in lowered_requests(self.mode, asked):
             if not self.covers(request, sequence):
                 yield request, reason_of(request, sequence, self.mode)
+
+
+def reason_of(request: Request, sequence: Sequence, mode: Target) -> str:
+    """The name of the reason why an operation is in no certificate; "" if there is none."""
+    columns = columns_of(request, sequence, mode)
+    for each in UNCERTIFIED:
+        if all(columns[name] in values for name, values in each.where.items()):
+            return each.name
+    return ""
 
 
 def _key(request: Request) -> tuple[object, ...]:

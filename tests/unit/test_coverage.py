@@ -8,14 +8,14 @@ from functools import cache
 import certified_sequences
 import pytest
 from campaigns import Share, first_of, shares
-from certified_sequences import Coverage, lowered_requests, requests
+from certified_sequences import Coverage, lowered_requests, reason_of, requests
 
 from fencewright.lowering.lower import lower_request
 from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.skeleton import merged_ordering
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
 from fencewright.simulator.certify.certificate import certify_operation, modes
-from fencewright.simulator.certify.coverage import UNCERTIFIED, reason_of
+from fencewright.simulator.certify.coverage import UNCERTIFIED
 
 GFX942, SM_90 = Target("gfx942"), Target("sm_90", ptx_version=(8, 6))
 GFX1250 = Target("gfx1250")

@@ -28,10 +28,8 @@ from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.ptx import PTX
 from fencewright.mlir_dialects.scoped import Scoped
 from fencewright.passes.print.ptx import PTXTarget
-from fencewright.passes.proxies.insert_proxy_fences import (
-    InsertProxyFencesPass,
-    missing_synchronisation,
-)
+from fencewright.passes.proxies.dataflow import Analysis
+from fencewright.passes.proxies.insert_proxy_fences import InsertProxyFencesPass
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.program import Placement, Thread
@@ -344,7 +342,7 @@ def test_without_the_pass_a_pattern_has_less_or_as_much(name: str) -> None:
 def test_the_pass_leaves_nothing_to_do(name: str) -> None:
     module = inserted(example(name))
     before = str(module)
-    assert missing_synchronisation(function_of(module)) == []
+    assert Analysis(function_of(module), True).solve() == []
     assert str(inserted(module)) == before
 
 
@@ -404,7 +402,7 @@ def test_whatever_was_inserted_is_missed(name: str, number: int) -> None:
         following.erase()
     op.detach()
     op.erase()
-    assert missing_synchronisation(function_of(module)) != []
+    assert Analysis(function_of(module), True).solve() != []
 
 
 # The same in the PTX model: a step is the name of the instruction that can be left out
@@ -1046,4 +1044,4 @@ def test_a_restricted_argument_is_apart_from_the_others() -> None:
     assert added(*loop) == [f"{GLOBAL} < scoped.barrier"]
     restricted = HEAD.replace("%out: !llvm.ptr<1>", "%out: !llvm.ptr<1> {llvm.noalias}")
     module = parse(restricted + "\n".join(loop) + "\nfunc.return\n}\n")
-    assert missing_synchronisation(function_of(module)) == []
+    assert Analysis(function_of(module), True).solve() == []

@@ -67,7 +67,6 @@ from fencewright.simulator.source.events import (
     ScopedInstruction,
     ScopedOperation,
     ScopedProgram,
-    ScopedThread,
     Store,
 )
 from fencewright.simulator.source.execution import FULL_MODEL, ModelRule, SourceModel
@@ -572,7 +571,7 @@ def test_crosswise_barriers_never_finish() -> None:
 
 def test_a_location_without_accesses_keeps_its_value() -> None:
     locations = (Location("x", 3), Location("y", 4))
-    thread: ScopedThread = Thread(GROUP0, (store("x", 5),))
+    thread: Thread[ScopedInstruction] = Thread(GROUP0, (store("x", 5),))
     chosen = Program(locations, (thread,))
     found = behaviour(chosen)
     assert found.outcomes is not None
@@ -602,8 +601,8 @@ def test_a_program_that_means_nothing(
 
 
 def test_placements_and_locations_that_mean_nothing() -> None:
-    thread: ScopedThread = Thread(GROUP0, ())
-    elsewhere: ScopedThread = Thread(Placement(workgroup=0, agent=1), ())
+    thread: Thread[ScopedInstruction] = Thread(GROUP0, ())
+    elsewhere: Thread[ScopedInstruction] = Thread(Placement(workgroup=0, agent=1), ())
     with pytest.raises(ProgramError, match="work-group 0 is in another agent"):
         behaviour(Program((), (thread, elsewhere)))
     private = Location("p", space=AddressSpace.PRIVATE)
