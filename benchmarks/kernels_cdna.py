@@ -184,6 +184,8 @@ def _executed_in(code: "CacheCode") -> Counts:
 
 def _several_waves() -> str:
     """The part of the page on work-groups of four waves."""
+    from fencewright.lowering.cdna.performance.costs import write_back_time
+
     columns = {
         f"{language}, {how}": executed(f"elected.{suffix}", elects=elects)
         for language, suffix in (("MLIR", "mlir"), ("LLVM IR", "ll"))
@@ -192,7 +194,7 @@ def _several_waves() -> str:
     eighteen = [executed("kernels.mlir", elects=elects) for elects in (False, True)]
     before, after = (sum(each.values(), Counts()).write_backs for each in eighteen)
     return f"""\
-A write-back takes each wave {_write_back_time()} ns on {CHIP}, one after another on an XCD. Of the eighteen
+A write-back takes each wave {write_back_time(CHIP)} ns on {CHIP}, one after another on an XCD. Of the eighteen
 kernels above none has one to elect: together they execute {before} write-backs without the pass
 and {after} with it.
 
@@ -209,12 +211,6 @@ def _table(columns: Mapping[str, Mapping[str, Counts]], names: Mapping[str, str]
     ]
     total = ("**sum**", *(f"**{each}**" for each in sums))
     return markdown_table(("kernel", *columns), [*rows, total])
-
-
-def _write_back_time() -> str:
-    from fencewright.lowering.cdna.performance.costs import write_back_time
-
-    return str(write_back_time(CHIP))
 
 
 def kernels(file: str = "kernels.mlir") -> dict[str, str]:

@@ -623,11 +623,9 @@ VIOLATIONS: Mapping[ModelRule, Callable[[Execution], tuple[int, ...]]] = {
 """For each axiom the events of a cycle that breaks it in an execution, () if there is none."""
 
 
-def explain_race(
-    program: ScopedProgram, race: Race, model: SourceModel = FULL_MODEL, bound: int = 1
-) -> SourceWitness | None:
+def explain_race(program: ScopedProgram, race: Race, bound: int = 1) -> SourceWitness | None:
     """An execution in which ``race`` happens for its reason; None if there is none."""
-    for witness in executions(program, model, bound):
+    for witness in executions(program, FULL_MODEL, bound):
         if any(each == race and each.reason == race.reason for each in witness.races):
             return witness
     return None
