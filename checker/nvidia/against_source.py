@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.nvidia.orders import BARRIERS, Orders
-from fencewright.checker.source.align import Alignment, CodeAccess, Method
+from fencewright.checker.source.align import Alignment, CodeAccess
 from fencewright.checker.source.compare import (
     Aligned,
     Check,
@@ -73,7 +73,7 @@ def compare_in_order(
         problem = "its accesses are in another order"
     pairs = zip(found, wanted, strict=False)
     candidates = {each.key: (operation.number,) for each, operation in pairs}
-    return comparer.judge(Alignment(Method.ORDER, candidates, problem))
+    return comparer.judge(Alignment(candidates, problem))
 
 
 _CLUSTERS_SINCE = FORMS[PtxForm.CLUSTER].number

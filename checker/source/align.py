@@ -23,28 +23,18 @@ from fencewright.lowering.code.dominance import dominates, immediate_dominators,
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph, graph_of
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation
-from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
-
-
-class Method(FastStrEnum):
-    """The method by which a function was aligned."""
-
-    PLACES = "places"
-    ORDER = "order"
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
     """``candidates``: by the key of an instruction, the numbers of the operations that it may
     come from: of one of them, if there are several. ``problem``: why nothing can be judged.
-    ``unplaced``: instructions that access memory and come from no operation that is known.
     ``lost``: a barrier that every path of the source passes, where the code has none at all.
     """
 
-    method: Method
     candidates: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     problem: str = ""
-    unplaced: int = 0
     lost: SourceOperation | None = None
 
 
@@ -137,7 +127,7 @@ def align(
         lost = next(_required_barriers(source, width), None)
         if lost is not None:
             problem = f"the barrier of source line {lost.line} is not in the code"
-            return Alignment(Method.ORDER, problem=problem, lost=lost)
+            return Alignment(problem=problem, lost=lost)
     have_places = any(each.instruction.source is not None for each in found)
     if have_places and any(each.place is not None for each in source.operations):
         places = frozenset(map(_key, elsewhere))
@@ -182,7 +172,6 @@ class _Places:
         numbers_by_key: dict[int, tuple[int, ...]] = {}
         together: defaultdict[tuple[int, ...], list[CodeAccess]] = defaultdict(list)
         known: dict[tuple[_Key, Kind, AddressSpace | None], list[SourceOperation]] = {}
-        unplaced = 0
         unlocated: list[int] = []
         for position, each in enumerate(self.found):
             key = self._key_of(each.instruction.source)
@@ -199,8 +188,6 @@ class _Places:
                     return self._failed(each, "comes from no operation of the source that is known")
                 if each.instruction.source is None:
                     unlocated.append(position)
-                else:
-                    unplaced += 1
                 continue
             together[tuple(op.number for op in operations)].append(each)
         for numbers, instructions in together.items():
@@ -211,10 +198,8 @@ class _Places:
                 continue
             for each in chosen:
                 numbers_by_key[each.key] = numbers
-        without_place = self._in_their_place(unlocated, numbers_by_key)
-        unplaced += len(unlocated) - len(without_place)
-        numbers_by_key.update(without_place)
-        return Alignment(Method.PLACES, numbers_by_key, self._problem(numbers_by_key), unplaced)
+        numbers_by_key.update(self._in_their_place(unlocated, numbers_by_key))
+        return Alignment(numbers_by_key, self._problem(numbers_by_key))
 
     def _in_their_place(
         self, unlocated: Sequence[int], numbers_by_key: Mapping[int, tuple[int, ...]]
@@ -269,7 +254,7 @@ class _Places:
     def _failed(self, found: CodeAccess, problem: str) -> Alignment:
         instruction = found.instruction
         text = f"'{instruction.text}' of line {instruction.line} {problem}"
-        return Alignment(Method.PLACES, problem=text)
+        return Alignment(problem=text)
 
     def _problem(self, numbers_by_key: Mapping[int, tuple[int, ...]]) -> str:
         """The ordering operation that is not aligned, or not distinguished from others."""
@@ -354,14 +339,10 @@ def _by_order(source: SourceFunction, graph: Graph[int], found: Sequence[CodeAcc
         for b in theirs
         for op in b
     ):
-        return Alignment(
-            Method.ORDER, problem="there are no line numbers, and generic pointers in the source"
-        )
+        return Alignment(problem="there are no line numbers, and generic pointers in the source")
     by_kinds = {tuple(map(_source_class, each)): each for each in theirs}
     if len(by_kinds) < len(theirs):
-        return Alignment(
-            Method.ORDER, problem="there are no line numbers, and two blocks have the same accesses"
-        )
+        return Alignment(problem="there are no line numbers, and two blocks have the same accesses")
     candidates: dict[int, tuple[int, ...]] = {}
     for instructions in _whole_blocks(graph, found, frozenset(by_kinds)):
         operations = by_kinds.pop(tuple(map(_code_class, instructions)), None)
@@ -370,10 +351,8 @@ def _by_order(source: SourceFunction, graph: Graph[int], found: Sequence[CodeAcc
         for numbers, each in zip(_runs(operations), instructions, strict=True):
             candidates[each.key] = numbers
     if by_kinds or len(candidates) < len(found):
-        return Alignment(
-            Method.ORDER, problem="there are no line numbers, and the blocks have other accesses"
-        )
-    return Alignment(Method.ORDER, candidates)
+        return Alignment(problem="there are no line numbers, and the blocks have other accesses")
+    return Alignment(candidates)
 
 
 def _whole_blocks(
