@@ -39,16 +39,24 @@ class Rounds:
         self._differs: Thread | None = None
 
     def begin(self, thread: Thread, turn: int) -> None:
-        """Note the state before a turn of a thread."""
+        """Note the state of a thread before a turn of it."""
         self.thread = self._differs = thread
         self.until, self._memory = max(2 * turn, self.until), None
         self.lazy.clear()
-        self._known = {each: self.state(each) for each in self._machine.threads if not each.done}
+        self._known = {thread: self.state(thread)}
 
     def is_whole(self) -> bool:
-        """True where everything is as noted, and as it was at a round since."""
+        """True where everything is as it was when the thread came back to its own state.
+
+        Most loops count, and never do: the others and memory are noted where it does.
+        """
         first = self._differs
         if first is None or self.state(first) != self._known[first]:
+            return False
+        if self._memory is None:
+            threads = self._machine.threads
+            self._known |= {each: self.state(each) for each in threads if not each.done}
+            self._memory = self._digest()
             return False
         self._differs = next(
             (each for each, known in self._known.items() if self.state(each) != known), first
@@ -115,7 +123,7 @@ class _Decisive:
         known = -1
         while known < len(needed):
             known = len(needed)
-            for each in statements:
+            for each in reversed(statements):
                 if each.kind is not Kind.COMPUTE or not needed.isdisjoint(each.defines):
                     needed.update(each.uses)
         return frozenset({*map(python_name, needed), "carry"})

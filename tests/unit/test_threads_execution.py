@@ -15,6 +15,7 @@ from fencewright.simulator.threads.launch import (
     parse_launch,
     values,
 )
+from fencewright.simulator.threads.rounds import Rounds
 from fencewright.simulator.threads.schedule import IN_ORDER, Delay, Schedule
 
 _HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
@@ -440,6 +441,21 @@ def test_rounds_that_come_back_to_what_was_hang(loop: str) -> None:
     found = run(kernel(f"mov.u32 %r5, 0; {loop} st.global.u32 [%rd3], %r5;"), limit=10**5)
     assert found.outcome.hang
     assert not found.outcome.problem
+
+
+def test_only_one_thread_is_noted_in_rounds_that_never_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    noted: list[object] = []
+    state = Rounds.state
+    monkeypatch.setattr(
+        Rounds, "state", lambda self, thread: noted.append(0) or state(self, thread)
+    )
+    body = (
+        "mov.u32 %r5, 0; L: bar.sync 0; add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 40; @%p2 bra L;"
+    )
+    assert run(kernel(body), "k<<<1, 512>>>(i32[128])").outcome.is_done
+    assert 0 < len(noted) < 200
 
 
 def test_a_held_thread_goes_on_when_others_go_round() -> None:
