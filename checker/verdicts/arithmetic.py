@@ -197,19 +197,25 @@ def _places_of_threads(
 ) -> Mapping[int, int] | None:
     """A sum by the numbers of the threads that may execute an access; None of one that depends on
     more."""
-    found = [_values_of_threads(kernel, value) for value, _ in terms]
-    own = [each for each in found if each is not None]
-    if len(own) != len(found):
+    conditions = _conditions_on_threads(kernel, access)
+    return kernel.remembered(
+        ("places of threads", *terms, conditions), lambda: _sums(kernel, terms, conditions)
+    )
+
+
+def _sums(
+    kernel: Kernel, terms: Sequence[tuple[Value, int]], conditions: Iterable[Literal]
+) -> Mapping[int, int] | None:
+    own = [known for value, _ in terms if (known := _values_of_threads(kernel, value)) is not None]
+    if len(own) != len(terms):
         return None
-    conditions = [
-        (values, each.polarity)
-        for each in _conditions_on_threads(kernel, access)
-        if (values := _values_of_threads(kernel, each.value)) is not None
-    ]
+    threads: Iterable[int] = range(kernel.most_threads)
+    for each in conditions:
+        if (values := _values_of_threads(kernel, each.value)) is not None:
+            threads = [thread for thread in threads if values[thread] == each.polarity]
     return {
         thread: sum(each[thread] * times for each, (_, times) in zip(own, terms, strict=True))
-        for thread in range(kernel.most_threads)
-        if all(values[thread] == polarity for values, polarity in conditions)
+        for thread in threads
     }
 
 

@@ -17,9 +17,10 @@ from fencewright.checker.amd import barriers
 from fencewright.checker.amd.accesses import mode_of
 from fencewright.checker.amd.state import State
 from fencewright.checker.check_amd import check
+from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.nvidia import findings, phases, surplus, waits
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
-from fencewright.checker.verdicts import iterations
+from fencewright.checker.verdicts import arithmetic, iterations
 from fencewright.checker.verdicts.amd.halves import Halves
 from fencewright.checker.verdicts.model import Kernel
 from fencewright.checker.verdicts.ptx import kernel
@@ -200,6 +201,23 @@ def test_sets_of_numbers(most: int) -> None:
         mask = sum(1 << each for each in numbers)
         assert mask_of(numbers) == mask
         assert [*bits(mask)] == numbers
+
+
+def test_places_that_threads_are_tried_for_are_summed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Parts of a tile laid out by exclusive ors: each pair of accesses tries the same sums."""
+    stores = "".join(f"st.shared.u32 [%r4+{4096 * part}], %r1; " for part in range(12))
+    text = f""".version 8.0 .target sm_90 .address_size 64
+    .entry k() {{ .reg .b32 %r<5>; .shared .align 4 .b8 tile[65536];
+    mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r2, %r2, 7; xor.b32 %r3, %r1, %r2;
+    shl.b32 %r3, %r3, 2; mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; {stores} ret; }}"""
+    file = read_ptx(text)
+    made: list[object] = []
+    sums = arithmetic._sums
+    monkeypatch.setattr(arithmetic, "_sums", lambda *given: made.append(0) or sums(*given))
+    assert findings.judged(file, file.functions["k"]).verdict.kind is VerdictKind.RACE_FREE
+    assert len(made) == 1
 
 
 def test_garbage_is_looked_for_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
