@@ -15,6 +15,7 @@ from fencewright.checker.verdicts.intervals import (
     Walks,
     candidates,
     full_barriers,
+    is_of_thread,
     is_steady,
     left_behind,
     roles_of,
@@ -93,7 +94,7 @@ def _unwaited(
 def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
     """The order of two accesses by barriers, in any agents: proxies are not looked at."""
     level = Scope.WAVEFRONT if pair.relation is Relation.WARP else Scope.WORKGROUP
-    met, unsure = _masked(kernel, pair) if level is Scope.WAVEFRONT else (_NONE, _NONE)
+    met, unsure = _masked(kernel, pair) if level is Scope.WAVEFRONT else _of_one_name(kernel, pair)
     if not met | unsure and not any(candidates(kernel, level)):
         return NO_ORDER
     threads = (pair.earlier, pair.later)
@@ -139,6 +140,20 @@ def missed_barriers(
     threads = (pair.earlier, pair.later)
     behind = left_behind(kernel, (earlier, later), walks, level, threads)
     return {each for each, when in behind if _answer(pair, (when,)) is not Answer.UNSATISFIABLE}
+
+
+def _of_one_name(kernel: Kernel, pair: ThreadPair) -> tuple[frozenset[int], frozenset[int]]:
+    """The barriers named by each thread to which the two of a conflict give one name, and those
+    of which that is not known."""
+    met, unsure = set[int](), set[int]()
+    for each in kernel.barriers:
+        if each.name is None or not each.waits or not is_of_thread(each):
+            continue
+        other = Not(Compare("eq", each.name, 0, each.name, 1))
+        is_met = is_steady(each.name) and not kernel.guards.get(each.instruction)
+        is_met = is_met and pair.satisfiable(other) is Answer.UNSATISFIABLE
+        (met if is_met else unsure).add(each.instruction)
+    return frozenset(met), frozenset(unsure)
 
 
 def _masked(kernel: Kernel, pair: ThreadPair) -> tuple[frozenset[int], frozenset[int]]:

@@ -416,7 +416,7 @@ class Expressions:
             return ()
         if value.operation in ("add", "sub", "mul", "zext", "sext", "trunc", "or"):
             return value.arguments
-        if value.operation == "shl" or _is_from_zero(value):
+        if value.operation == "shl" or _is_from_zero(value) or _is_inverted(value):
             return value.arguments[:1]
         return value.arguments[1:] if value.operation == "ite" else ()
 
@@ -433,6 +433,8 @@ class Expressions:
             return self._limited(value, _added(sums[0], sums[1], -1))
         if operation == "shl" and (by := number_of(own[1])) is not None and by < WIDE:
             return _scaled(sums[0], 1 << by)
+        if _is_inverted(value):
+            return self._limited(value, _added((-1, {}), sums[0], -1))
         if _is_from_zero(value) and sums[0][0] >= 0 and all(map(_is_counted, sums[0][1].items())):
             return sums[0]
         if operation == "mul":
@@ -503,6 +505,11 @@ class Expressions:
 
 
 _Sum = tuple[int, Mapping[Value, int]]
+
+
+def _is_inverted(value: Apply) -> bool:
+    """True of all bits of a number the other way: -1 minus it."""
+    return value.operation == "xor" and number_of(value.arguments[1]) == (1 << value.bits) - 1
 
 
 def _is_from_zero(value: Apply) -> bool:

@@ -113,7 +113,8 @@ def _full_barriers(
 
 
 def candidates(kernel: Kernel, level: Scope) -> Iterator[Barrier]:
-    """The barriers that may be full: not those that are only arrived at, or of a part of a warp."""
+    """The barriers that may be full: not those that are only arrived at, or of a part of the
+    threads."""
     for each in kernel.barriers:
         if kernel.guards.get(each.instruction):
             continue
@@ -121,10 +122,16 @@ def candidates(kernel: Kernel, level: Scope) -> Iterator[Barrier]:
             if level is Scope.WAVEFRONT and each.mask is None:
                 yield each
         elif each.level is Scope.WORKGROUP:
-            if each.arrives and each.waits:
+            if each.arrives and each.waits and not is_of_thread(each):
                 yield each
         elif each.waits and each.acquires and _is_joined(kernel, each):
             yield each
+
+
+def is_of_thread(barrier: Barrier) -> bool:
+    """True of a barrier that threads of a CTA may give different names."""
+    own = () if barrier.name is None else leaves((barrier.name,))
+    return any(each.varies for each in own if not isinstance(each, Iteration))
 
 
 def _is_joined(kernel: Kernel, wait: Barrier) -> bool:

@@ -134,3 +134,31 @@ def test_a_buffer_that_is_free_before_the_loop_is_given_back_in_it():
     twice = FREED.replace("R:", "bar.arrive 2, 64;\nR:")
     assert kind_of(WRITER, early) is RACE
     assert kind_of(WRITER, twice) is NOT_JUDGED
+
+
+@pytest.mark.parametrize(
+    ("group", "other", "is_proved"),
+    [(6, 32, True), (6, 64, False), (7, 64, True), (5, 32, False)],
+)
+def test_a_barrier_named_by_its_threads_orders_those_of_one_name(
+    group: int, other: int, is_proved: bool
+):
+    """Groups of 32 to 128 threads meet, each at its own barrier, and read another's element."""
+    text = f"""
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k() .maxntid 256, 1, 1
+{{
+    .reg .b32 %r<9>;
+    .shared .align 16 .b8 s[1024];
+    mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, s; add.u32 %r4, %r3, %r2;
+    st.shared.u32 [%r4], %r1;
+    shr.u32 %r5, %r1, {group}; add.u32 %r5, %r5, 1; bar.sync %r5, {1 << group};
+    xor.b32 %r6, %r2, {other * 4}; add.u32 %r7, %r3, %r6; ld.shared.u32 %r8, [%r7];
+    ret;
+}}
+"""
+    file = read_ptx(text, "k.ptx")
+    kind = judge(kernel_of(file, file.functions["k"])).kind
+    assert (kind is FREE) is is_proved

@@ -316,3 +316,29 @@ def test_the_kernels_of_a_file_share_the_steps_of_a_solver(monkeypatch: pytest.M
     assert len([*judged(read_ptx(kernels, "k.ptx"), replays=False)]) == 5
     assert limits[0] == 240_000
     assert limits[-1] == 40_000
+
+
+@pytest.mark.parametrize(("below", "is_right"), [("%r6", True), ("%r2", False)])
+def test_all_bits_the_other_way_are_a_negative_number(below: str, is_right: bool):
+    """Threads below half of n, or all, exchange an element and its counterpart from the end."""
+    text = f"""
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 n) .maxntid 32, 1, 1
+{{
+    .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [a]; ld.param.u32 %r2, [n]; mov.u32 %r1, %tid.x; mov.u32 %r5, %ctaid.x;
+    shr.s32 %r6, %r2, 1; setp.lt.s32 %p1, %r1, {below}; setp.eq.u32 %p2, %r5, 0;
+    @!%p1 bra OUT; @!%p2 bra OUT;
+    mul.wide.s32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+    not.b32 %r3, %r1; add.s32 %r4, %r3, %r2;
+    mul.wide.s32 %rd4, %r4, 4; add.s64 %rd5, %rd1, %rd4;
+    st.global.u32 [%rd3], %r1; st.global.u32 [%rd5], %r1;
+OUT: ret;
+}}
+"""
+    file = read_ptx(text, "k.ptx")
+    kind = judge(kernel_of(file, file.functions["k"])).kind
+    expected = (VerdictKind.RACE_FREE,) if is_right else (VerdictKind.RACE, VerdictKind.LAUNCH)
+    assert kind in expected
