@@ -6,9 +6,11 @@ looked up by member or by its text: ``ORDERINGS["acquire"] is ORDERINGS[Ordering
 """
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import ClassVar, TypeVar
 
+from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Data, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -99,6 +101,18 @@ RMW_KINDS: Mapping[str, RmwKindAttr] = MappingProxyType({w: RmwKindAttr(w) for w
 AVAILABILITIES: Mapping[str, AvailabilityAttr] = MappingProxyType(
     {w: AvailabilityAttr(w) for w in Availability}
 )
+
+
+@cache
+def count_attr(value: int) -> IntegerAttr[I64]:
+    """The number as an attribute, one instance for each."""
+    return IntegerAttr(value, i64)
+
+
+@cache
+def opcode_attr(mnemonic: str) -> StringAttr:
+    """The mnemonic as an attribute, one instance for each."""
+    return StringAttr(mnemonic)
 
 
 def find_word(

@@ -35,7 +35,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     UnitAttr,
-    i64,
 )
 from xdsl.ir import (
     Attribute,
@@ -82,7 +81,7 @@ from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts, operands
 from fencewright.lowering.vocabulary import Phase
-from fencewright.mlir_dialects.attributes import WordAttribute
+from fencewright.mlir_dialects.attributes import WordAttribute, count_attr
 from fencewright.mlir_dialects.leaf_operation import LeafOperation, OfAlike, defined_in
 
 if TYPE_CHECKING:
@@ -959,12 +958,6 @@ def _verify_named_barriers(highest: int, chip: str) -> None:
 def chip_of(kernel: KernelOp) -> ChipRow:
     """The row of a kernel's chip, which its verifier has seen to."""
     return CHIPS[kernel.chip.data]
-
-
-@cache
-def count_attr(value: int) -> IntegerAttr[I64]:
-    """The number as an attribute, one instance for each."""
-    return IntegerAttr(value, i64)
 
 
 def _row(mnemonic: str) -> InstructionRow:

@@ -18,7 +18,6 @@ have arguments; printing turns them into copies where control goes to the block.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -32,7 +31,6 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     SymbolNameConstraint,
-    i64,
 )
 from xdsl.ir import Data, Dialect, SSAValue, TypeAttribute
 from xdsl.irdl import (
@@ -647,12 +645,6 @@ def _verify_name(name: str) -> None:
             f"'{name}' is not a name in PTX; accepted: letters, digits, _ and $, "
             "not beginning with a digit"
         )
-
-
-@cache
-def number_attr(value: int) -> IntegerAttr[I64]:
-    """The number as an attribute, one instance for each."""
-    return IntegerAttr(value, i64)
 
 
 PTX = Dialect(

@@ -21,7 +21,7 @@ from fencewright.lowering.cdna.caches import (
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.text import Assembly, Function, Registers
-from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.effects import READING, WRITING, Kind
 from fencewright.lowering.code.records import record
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope
 
@@ -157,10 +157,6 @@ def wave_size_of(function: Function, chip: ChipRow) -> int:
     return 64 if function.descriptor.get(_WAVES_OF_32) == 0 else chip.wave_size
 
 
-_READS = frozenset({Kind.LOAD, Kind.RMW, Kind.COPY})
-_WRITES = frozenset({Kind.STORE, Kind.RMW, Kind.COPY})
-
-
 NO_EFFECT = Effect()
 """The effect of an operation that does not touch the caches."""
 
@@ -196,12 +192,12 @@ class Operation:
     @property
     def reads(self) -> bool:
         """True where it reads memory or LDS."""
-        return self.kind in _READS
+        return self.kind in READING
 
     @property
     def writes(self) -> bool:
         """True where it writes memory or LDS."""
-        return self.kind in _WRITES
+        return self.kind in WRITING
 
     @property
     def is_access(self) -> bool:
@@ -328,12 +324,12 @@ def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
         return None
     if effects.is_subroutine:
         return None
-    if kind not in _READS and kind not in _WRITES:
+    if kind not in READING and kind not in WRITING:
         kind = Kind.OPAQUE if kind is Kind.CALL else kind
         scope = Scope.CLUSTER if _meets_cluster(step) else Scope.WORKGROUP
         return Operation(number, kind, *place, scope=scope, step=step)
     if space is AddressSpace.CONSTANT:
-        kind = Kind.STORE if kind in _WRITES else kind
+        kind = Kind.STORE if kind in WRITING else kind
         return Operation(number, kind, *place, space, step=step)
     if space is AddressSpace.PRIVATE or not effects.events or _is_scratch(step, mode):
         return None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fencewright.checker.findings.finding import Finding, Level, Rule, VerdictKind
 from fencewright.checker.nvidia.grid_dependency import GridAnalysis
-from fencewright.checker.nvidia.guarantees import lines_of, releases_at
+from fencewright.checker.nvidia.guarantees import is_fence, lines_of, releases_at
 from fencewright.checker.nvidia.lifetimes import End, LifetimeAnalysis
 from fencewright.checker.nvidia.phases import Misuse, PhaseAnalysis
 from fencewright.checker.nvidia.surplus import (
@@ -319,7 +319,7 @@ def _surplus(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
 
 def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> Iterator[Finding]:
     one, other = first.statement, second.statement
-    if _is_fence(one) and _is_fence(other):
+    if is_fence(one) and is_fence(other):
         if _covers(one, other):
             yield _surplus_fence(file, second, first, Rule.SURPLUS_FENCE)
         elif _covers(other, one):
@@ -329,11 +329,11 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
             yield _surplus_fence(file, second, first, Rule.SURPLUS_PROXY_FENCE)
         elif not other.opcode.spaces:
             yield _surplus_fence(file, first, second, Rule.SURPLUS_PROXY_FENCE)
-    elif _is_fence(one) and _is_ordered_write(other) and _provides_release(one, other):
+    elif is_fence(one) and _is_ordered_write(other) and _provides_release(one, other):
         less = _less_release(other)
         message = f"the fence of line {first.line} releases already: write {less}"
         yield _finding(second, Rule.SURPLUS_RELEASE, _NOTE, message, (first,))
-    elif _is_ordered_read(one) and _is_fence(other) and _provides_acquire(other, one):
+    elif _is_ordered_read(one) and is_fence(other) and _provides_acquire(other, one):
         message = f"the fence of line {second.line} acquires too: write {_less_acquire(one)}"
         yield _finding(first, Rule.SURPLUS_ACQUIRE, _NOTE, message, (second,))
 
@@ -396,10 +396,6 @@ def _can_go(file: PtxFile, fence: PtxInstruction, rule: Rule, message: str, *abo
 def _is_heard(each: PtxInstruction) -> bool:
     """True if it separates the operations around it: all but those that compute."""
     return each.statement.kind not in SILENT
-
-
-def _is_fence(statement: Statement) -> bool:
-    return statement.operation in ("fence", "membar") and not statement.opcode.modifiers
 
 
 def _is_proxy_fence(statement: Statement) -> bool:

@@ -126,19 +126,19 @@ def _operation_of(statement: Statement) -> str:
 
 def releases_at(statement: Statement) -> Scope | None:
     """The scope at which a fence or barrier makes earlier accesses available; None if at none."""
-    if not _is_fence(statement):
+    if not is_fence(statement):
         return None
     return statement.scope if statement.ordering and statement.ordering.releases else None
 
 
 def acquires_at(statement: Statement) -> Scope | None:
     """The scope at which a fence acquires for the strong reads before it; None if at none."""
-    if not _is_fence(statement):
+    if not is_fence(statement):
         return None
     return statement.scope if statement.ordering and statement.ordering.acquires else None
 
 
-def _is_fence(statement: Statement) -> bool:
+def is_fence(statement: Statement) -> bool:
     """True if it is a fence of everything: not one of an mbarrier's init or of own memory."""
     return statement.operation in ("fence", "membar") and not statement.opcode.modifiers
 

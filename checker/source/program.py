@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.effects import READING, WRITING, Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
@@ -17,8 +17,6 @@ class SourceError(ValueError):
     """A source that cannot be read: ``file:line: error: ..``."""
 
 
-_READS = frozenset({Kind.LOAD, Kind.RMW, Kind.COPY})
-_WRITES = frozenset({Kind.STORE, Kind.RMW, Kind.COPY})
 _WORDS = MappingProxyType({Kind.RMW: "atomicrmw", Kind.OPAQUE: "call"})
 
 
@@ -68,12 +66,12 @@ class SourceOperation:
     @property
     def reads(self) -> bool:
         """True if it reads memory."""
-        return self.kind in _READS
+        return self.kind in READING
 
     @property
     def writes(self) -> bool:
         """True if it writes memory."""
-        return self.kind in _WRITES
+        return self.kind in WRITING
 
     @property
     def is_access(self) -> bool:

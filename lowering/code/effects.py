@@ -35,6 +35,11 @@ class Kind(FastStrEnum):
     OPAQUE = "opaque"
 
 
+READING = frozenset({Kind.LOAD, Kind.RMW, Kind.COPY})
+WRITING = frozenset({Kind.STORE, Kind.RMW, Kind.COPY})
+"""The kinds that read and that write memory."""
+
+
 class Proxy(FastStrEnum):
     """The way by which an access reaches memory. Source: PTX ISA, "Proxies"; AMD code has the
     generic one."""

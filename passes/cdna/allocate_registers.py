@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.counters.scoreboard import Scoreboard, Token
 from fencewright.lowering.cdna.counters.split_scoreboard import SplitScoreboard
+from fencewright.mlir_dialects.attributes import count_attr
 from fencewright.mlir_dialects.cdna import (
     BranchOp,
     CondBranchOp,
@@ -39,7 +40,6 @@ from fencewright.mlir_dialects.cdna import (
     VGPRType,
     WaitOp,
     chip_of,
-    count_attr,
     register_of,
 )
 from fencewright.mlir_dialects.leaf_operation import operands_of, operations

@@ -19,6 +19,7 @@ from fencewright.lowering.ptx.code.text import PtxError, PtxFile, PtxFunction
 from fencewright.lowering.ptx.code.text import read_ptx as read_text
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import litmus, ptx
+from fencewright.mlir_dialects.attributes import count_attr
 from fencewright.mlir_dialects.litmus import ThreadArgument
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.litmus.outlining import cluster_of
@@ -171,7 +172,7 @@ class _Body:
             unreadable(op, f"'{op.name}' among PTX instructions is of a !ptx.reg, not {type}")
         self.arguments.append(bound)
         self.widths.append(type.data.bits)
-        index = ptx.number_attr(len(self.arguments) - 1)
+        index = count_attr(len(self.arguments) - 1)
         return ptx.ParamOp.create(properties={"index": index}, result_types=[type])
 
     def store(self, op: Operation, copy: litmus.ObserveOp) -> list[Operation]:
@@ -196,7 +197,7 @@ class _Body:
 
 
 def _constant(value: int) -> ptx.ConstOp:
-    return ptx.ConstOp.create(properties={"value": ptx.number_attr(value)}, result_types=[ptx.B32])
+    return ptx.ConstOp.create(properties={"value": count_attr(value)}, result_types=[ptx.B32])
 
 
 # Programs

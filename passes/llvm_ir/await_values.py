@@ -31,7 +31,8 @@ from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.llvm.intrinsics.row import CallKind
 from fencewright.lowering.vocabulary import Ordering, Phase, RmwKind, ValueType
 from fencewright.mlir_dialects import scoped
-from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp, count_attr
+from fencewright.mlir_dialects.attributes import count_attr
+from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.passes.analysis.caches import (

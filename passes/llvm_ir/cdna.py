@@ -8,7 +8,8 @@ from xdsl.ir import Attribute, Operation
 
 from fencewright.lowering.sequence import Instruction
 from fencewright.lowering.vocabulary import Phase
-from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp, count_attr
+from fencewright.mlir_dialects.attributes import count_attr
+from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
 
 _RELEASES = PHASES[Phase.RELEASE]
 

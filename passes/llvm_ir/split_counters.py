@@ -16,7 +16,8 @@ from fencewright.lowering.lower import lower_for
 from fencewright.lowering.sequence import Instruction, Target
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.lowering.vocabulary import Phase
-from fencewright.mlir_dialects.cdna import PHASES, WaitOp, count_attr
+from fencewright.mlir_dialects.attributes import count_attr
+from fencewright.mlir_dialects.cdna import PHASES, WaitOp
 from fencewright.passes.llvm_ir.cdna import wait_for_scalar_loads
 
 _RELEASES = PHASES[Phase.RELEASE]

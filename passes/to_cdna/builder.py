@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, SSAValue
 
@@ -11,6 +11,7 @@ from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.instructions import instruction, spelled
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna
+from fencewright.mlir_dialects.attributes import count_attr, opcode_attr
 from fencewright.mlir_dialects.leaf_operation import append
 from fencewright.mlir_dialects.scoped import address_space_of
 from fencewright.passes.kernels import accept as kernel_frontend
@@ -53,12 +54,6 @@ def register_type(chip: str, type: Attribute) -> cdna.RegisterType | None:
     return cdna.VGPRType.of(size) if size in (1, 2, 3, 4) else None
 
 
-@cache
-def opcode_attr(mnemonic: str) -> StringAttr:
-    """The mnemonic as an attribute, one instance for each."""
-    return StringAttr(mnemonic)
-
-
 class CdnaBuilder:
     """Appends operations to ``block``, for one chip; every method returns the new value."""
 
@@ -88,14 +83,14 @@ class CdnaBuilder:
         opcode = opcode_attr(spelled(self.chip, mnemonic))
         properties: dict[str, Attribute] = {"opcode": opcode}
         if immediates:
-            properties["immediates"] = ArrayAttr([cdna.count_attr(each) for each in immediates])
+            properties["immediates"] = ArrayAttr([count_attr(each) for each in immediates])
         op = cdna.AluOp.create(operands=operands, result_types=(type,), properties=properties)
         append(self.block, op)
         return op.results[0]
 
     def const(self, value: int, type: cdna.RegisterType = cdna.VGPR) -> SSAValue:
         """A constant; a lane mask is all ones or all zeros."""
-        op = cdna.ConstOp.create(result_types=(type,), properties={"value": cdna.count_attr(value)})
+        op = cdna.ConstOp.create(result_types=(type,), properties={"value": count_attr(value)})
         append(self.block, op)
         return op.results[0]
 
@@ -118,7 +113,7 @@ class CdnaBuilder:
         if cdna.register_of(value).size.data == 1:
             return value
         op = cdna.ExtractOp.create(
-            operands=(value,), result_types=(cdna.VGPR,), properties={"offset": cdna.count_attr(0)}
+            operands=(value,), result_types=(cdna.VGPR,), properties={"offset": count_attr(0)}
         )
         append(self.block, op)
         return op.results[0]

@@ -19,8 +19,9 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, Scope
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import cdna
 from fencewright.mlir_dialects import scoped_async as ops
+from fencewright.mlir_dialects.attributes import count_attr, opcode_attr
 from fencewright.passes.kernels.accept import unsupported
-from fencewright.passes.to_cdna.builder import CdnaBuilder, opcode_attr
+from fencewright.passes.to_cdna.builder import CdnaBuilder
 from fencewright.passes.to_cdna.named_barriers import (
     WaveCounts,
     initialised,
@@ -73,7 +74,7 @@ def _copy(conversion: Conversion, op: Operation, mnemonic: str, lds: SSAValue, a
     for offset in range(0, size, _WIDEST):
         properties: dict[str, Attribute] = {"opcode": opcode_attr(opcode)}
         if offset:
-            properties["offset"] = cdna.count_attr(offset)
+            properties["offset"] = count_attr(offset)
         made = cdna.AsyncOp.create(operands=operands, properties=properties, location=op.location)
         conversion.build.block.add_op(made)
 
@@ -106,7 +107,7 @@ def _mark(conversion: Conversion, op: Operation) -> None:
 
 def _wait(conversion: Conversion, op: Operation) -> None:
     properties = {
-        "pending": cdna.count_attr(_number(op, "pending")),
+        "pending": count_attr(_number(op, "pending")),
         "phase": cdna.PHASES[Phase.WAIT],
     }
     conversion.build.block.add_op(
@@ -162,7 +163,7 @@ def _use(
         "source": StringAttr(named_barriers.SOURCE),
     }
     if use.m0 is not None:
-        properties["m0"] = cdna.count_attr(use.m0)
+        properties["m0"] = count_attr(use.m0)
     location = None if op is None else op.location
     made = cdna.BarrierOp.create(properties=properties, location=location)
     conversion.build.block.add_op(made)

@@ -42,7 +42,7 @@ from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import cdna, scoped
-from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.attributes import ORDERINGS, count_attr, opcode_attr
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.control_flow import (
     reachable_blocks,
@@ -63,7 +63,6 @@ from fencewright.passes.to_cdna.arithmetic import ARITHMETIC, combine
 from fencewright.passes.to_cdna.builder import (
     CdnaBuilder,
     bits_of,
-    opcode_attr,
     pointer_width,
     register_type,
 )
@@ -248,11 +247,11 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
             "sym_name": StringAttr(self.function.sym_name.data),
             "chip": StringAttr(self.target.chip),
             "arguments": ArrayAttr(arguments),
-            "group_segment_size": cdna.count_attr(self.lds.size),
-            "private_segment_size": cdna.count_attr(self.private_size),
-            "workgroup_ids": cdna.count_attr(needs.workgroup_ids),
-            "workitem_ids": cdna.count_attr(needs.workitem_ids),
-            "max_workgroup_size": cdna.count_attr(lanes),
+            "group_segment_size": count_attr(self.lds.size),
+            "private_segment_size": count_attr(self.private_size),
+            "workgroup_ids": count_attr(needs.workgroup_ids),
+            "workitem_ids": count_attr(needs.workitem_ids),
+            "max_workgroup_size": count_attr(lanes),
         }
         if self.target_id is not None:
             properties["target_id"] = StringAttr(str(parse_target_id(self.target_id)))
@@ -261,9 +260,9 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         if needs.uses_scratch:
             properties["uses_scratch"] = _UNIT
         if self.cluster is not None:
-            properties["cluster_size"] = ArrayAttr(map(cdna.count_attr, self.cluster))
+            properties["cluster_size"] = ArrayAttr(map(count_attr, self.cluster))
         if self.named_barriers:
-            properties["named_barriers"] = cdna.count_attr(max(self.named_barriers))
+            properties["named_barriers"] = count_attr(max(self.named_barriers))
         return cdna.KernelOp.create(properties=properties, regions=[body])
 
     def _kernel_arguments(self) -> tuple[cdna.KernelArgumentAttr, ...]:
@@ -342,7 +341,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
             result_types=(cdna.SGPRType.of(size),),
             properties={
                 "opcode": opcode_attr(spelled(self.target.chip, _SCALAR_LOAD[size])),
-                "offset": cdna.count_attr(offset - offset % 4),
+                "offset": count_attr(offset - offset % 4),
             },
         )
         self.build.block.add_op(op)
@@ -447,7 +446,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         if (index := self._elected(op)) is not None:
             branch = self.build.block.last_op
             assert branch is not None
-            branch.attributes[cdna.ELECTS] = cdna.count_attr(index)
+            branch.attributes[cdna.ELECTS] = count_attr(index)
 
     def _elected(self, op: Operation) -> int | None:
         """The edge out of a branch that one wave of several takes at most."""

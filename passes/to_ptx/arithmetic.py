@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.lowering.ptx.instructions import RegisterClass, register_for
 from fencewright.mlir_dialects import ptx
+from fencewright.mlir_dialects.attributes import count_attr, opcode_attr
 from fencewright.passes.kernels import accept as kernel_frontend
 from fencewright.passes.kernels.accept import float_bits, unsupported
 
@@ -38,12 +39,6 @@ def register_type(type: Attribute) -> ptx.RegisterType | None:
     return None if register is None else ptx.REGISTER_TYPES[register]
 
 
-@cache
-def opcode_attr(mnemonic: str) -> StringAttr:
-    """The mnemonic as an attribute, one instance for each."""
-    return StringAttr(mnemonic)
-
-
 class PtxBuilder:
     """Appends operations to ``block``; every method returns the new value.
 
@@ -65,7 +60,7 @@ class PtxBuilder:
 
     def const(self, value: int, type: ptx.RegisterType) -> SSAValue:
         """A constant; of a predicate 0 or 1."""
-        op = ptx.ConstOp.create(result_types=(type,), properties={"value": ptx.number_attr(value)})
+        op = ptx.ConstOp.create(result_types=(type,), properties={"value": count_attr(value)})
         self.block.add_op(op)
         return op.results[0]
 

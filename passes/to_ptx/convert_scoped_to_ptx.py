@@ -36,7 +36,7 @@ from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import target_of, unknown_target
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import ptx, scoped
-from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.attributes import ORDERINGS, count_attr, opcode_attr
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.acquire_fences import unfenced_updates
 from fencewright.passes.analysis.control_flow import (
@@ -59,7 +59,6 @@ from fencewright.passes.to_ptx.arithmetic import (
     POINTER_BITS,
     PtxBuilder,
     bits_of,
-    opcode_attr,
     register_type,
 )
 from fencewright.passes.to_ptx.intrinsics import convert_intrinsic
@@ -95,8 +94,8 @@ class ConvertScopedToPTXPass(ModulePass):
             _check_name(variable.op, name)
             properties: dict[str, Attribute] = {
                 "sym_name": StringAttr(name),
-                "size": ptx.number_attr(variable.size),
-                "alignment": ptx.number_attr(variable.alignment),
+                "size": count_attr(variable.size),
+                "alignment": count_attr(variable.alignment),
             }
             replace(variable.op, ptx.VariableOp.create(properties=properties))
         plans = Plans[tuple[ConversionStep, ...]]()
@@ -198,7 +197,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
 
     def _parameter(self, number: int, type: ptx.RegisterType, bits: int) -> SSAValue:
         register = ptx.REGISTER_TYPES[RegisterClass.B16] if bits == 1 else type
-        properties: dict[str, Attribute] = {"index": ptx.number_attr(number)}
+        properties: dict[str, Attribute] = {"index": count_attr(number)}
         value = self._add(ptx.ParamOp.create(result_types=(register,), properties=properties))
         return self.build.truncate(value, 1) if bits == 1 else value
 
@@ -267,8 +266,8 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         is_private = isinstance(space, IntAttr) and space.data == AddressSpace.PRIVATE.number
         size, alignment = self.allocated(alloca, is_private)
         properties: dict[str, Attribute] = {
-            "size": ptx.number_attr(size),
-            "alignment": ptx.number_attr(alignment),
+            "size": count_attr(size),
+            "alignment": count_attr(alignment),
         }
         self.values[alloca.res] = self._add(
             ptx.LocalOp.create(result_types=(ptx.B64,), properties=properties)

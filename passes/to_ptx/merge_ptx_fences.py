@@ -17,10 +17,10 @@ from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import ptx, scoped
+from fencewright.mlir_dialects.attributes import opcode_attr
 from fencewright.mlir_dialects.leaf_operation import OfAlike, operations
 from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks, top_level
 from fencewright.passes.scoped.merge_fences import is_plain, is_silent
-from fencewright.passes.to_ptx.arithmetic import opcode_attr
 
 _SCOPES = (Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM)
 _RANK = {scope: rank for rank, scope in enumerate(_SCOPES, 1)}

@@ -11,8 +11,8 @@ from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.sequence import Instruction, Sequence
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects import ptx
+from fencewright.mlir_dialects.attributes import opcode_attr
 from fencewright.passes.kernels.conversion import ConversionStep
-from fencewright.passes.to_ptx.arithmetic import opcode_attr
 
 
 def steps_of(

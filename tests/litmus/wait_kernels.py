@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from fencewright.lowering.vocabulary import Phase
+from fencewright.mlir_dialects.attributes import count_attr
 from fencewright.mlir_dialects.cdna import (
     INVARIANT,
     PHASES,
@@ -32,7 +33,6 @@ from fencewright.mlir_dialects.cdna import (
     LoadOp,
     StoreOp,
     WaitOp,
-    count_attr,
 )
 from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
 from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass

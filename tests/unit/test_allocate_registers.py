@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.mlir_dialects.attributes import count_attr
 from fencewright.mlir_dialects.cdna import (
     PHASES,
     SGPR_PAIR,
@@ -39,7 +40,6 @@ from fencewright.mlir_dialects.cdna import (
     StoreOp,
     VGPRType,
     WaitOp,
-    count_attr,
     register_of,
 )
 from fencewright.passes.cdna import allocate_registers as allocator

@@ -24,6 +24,7 @@ from fencewright.lowering.cdna.counters.scoreboard import (
     Scoreboard,
     Token,
 )
+from fencewright.mlir_dialects.attributes import count_attr
 from fencewright.mlir_dialects.cdna import (
     PHASES,
     SGPR_PAIR,
@@ -39,7 +40,6 @@ from fencewright.mlir_dialects.cdna import (
     LoadOp,
     StoreOp,
     WaitOp,
-    count_attr,
 )
 from fencewright.passes.cdna import dataflow as cdna_dataflow
 from fencewright.passes.cdna.waits import insert_waits

@@ -44,7 +44,7 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import L2PerAgent, Ordering
-from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.attributes import ORDERINGS, count_attr
 from fencewright.mlir_dialects.cdna import (
     ELECTS,
     BarrierOp,
@@ -57,7 +57,6 @@ from fencewright.mlir_dialects.cdna import (
     MemoryOp,
     StoreOp,
     WaitOp,
-    count_attr,
 )
 from fencewright.mlir_dialects.scoped import CmpxchgOp
 from fencewright.passes.analysis import caches as cdna_caches

@@ -6,7 +6,8 @@ from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.sequence import WaitCounts
-from fencewright.mlir_dialects.cdna import WaitOp, count_attr
+from fencewright.mlir_dialects.attributes import count_attr
+from fencewright.mlir_dialects.cdna import WaitOp
 
 
 class Decision(NamedTuple):
