@@ -11,6 +11,7 @@ it, and before the next one, too.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from fencewright.checker.verdicts.intervals import Roles, walks_of
 from fencewright.checker.verdicts.model import Access, Agent, Barrier, Kernel, Region, Root
@@ -171,6 +172,9 @@ class _Intervals:
         for n, each in enumerate(self.barriers):
             self._of_line.setdefault(kernel.line_of(each), []).append(n)
         self._beyond = beyond
+        steps = (number for number, group in kernel.group_at.items() if not group.queue)
+        tables = (kernel.accesses_at, kernel.fence_at, kernel.mbarrier_at, kernel.barrier_at)
+        self._ordering = {*steps, *chain.from_iterable(tables)}
         self.before, self.after, self.next_to = ([set[int]() for _ in self.barriers] for _ in "123")
         runs = {block: [*self._runs(block)] for block in kernel.instructions}
 
@@ -241,17 +245,12 @@ class _Intervals:
         yield range(first, len(self.points)), -1
 
     def _point(self, instruction: int) -> _Point | None:
-        kernel = self.kernel
-        accesses = kernel.accesses_at.get(instruction, ())
-        line = kernel.line_of(instruction)
-        if line in self._beyond.others:
-            return _Point(instruction, accesses, is_known=False)
-        group = kernel.group_at.get(instruction)
-        tables = (kernel.fence_at, kernel.mbarrier_at, kernel.barrier_at)
-        is_step = (group is not None and not group.queue) or line in self._beyond.caches
-        if accesses or is_step or any(instruction in each for each in tables):
-            return _Point(instruction, accesses, is_flag=line in self._beyond.flags)
-        return None
+        line, beyond = self.kernel.line_of(instruction), self._beyond
+        is_known = line not in beyond.others
+        if is_known and instruction not in self._ordering and line not in beyond.caches:
+            return None
+        accesses = self.kernel.accesses_at.get(instruction, ())
+        return _Point(instruction, accesses, is_known, is_known and line in beyond.flags)
 
 
 def _is_plain(access: Access) -> bool:

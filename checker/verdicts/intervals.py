@@ -9,6 +9,7 @@ threads part on the way to it, all sides come to the same next barrier in the sa
 none.
 """
 
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -325,7 +326,11 @@ class Walks:
             block: tuple(sorted(loop.head for loop in kernel.loops_around(block)))
             for block in kernel.instructions
         }
-        self._kept = {*kernel.accesses_at, *kernel.mbarrier_at, *kernel.group_at}
+        kept = {*kernel.accesses_at, *kernel.mbarrier_at, *kernel.group_at, *barriers}
+        self._kept = {
+            block: tuple(each for each in numbers if each in kept)
+            for block, numbers in kernel.instructions.items()
+        }
         self._members: dict[int, dict[tuple[int | None, State], None]] = {}
         self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
@@ -559,15 +564,13 @@ class Walks:
         ends: dict[_Node, _Ending],
     ) -> None:
         block, state = node
-        for number in self.kernel.instructions[block]:
-            if number <= after:
-                continue
+        kept = self._kept[block]
+        for number in kept[bisect(kept, after) :]:
             if number in self.barriers:
                 ends[node] = (number, _without_left(state))
                 graph[node] = ()
                 return
-            if number in self._kept:
-                self._members.setdefault(number, {})[start, state] = None
+            self._members.setdefault(number, {})[start, state] = None
         graph[node] = tuple(
             (target, (*self._along(target, state), *self._left(target, state)))
             for target in self._targets(block, self.roles, state)
