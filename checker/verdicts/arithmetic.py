@@ -199,13 +199,15 @@ def _places_of_threads(
     more."""
     conditions = _conditions_on_threads(kernel, access)
     return kernel.remembered(
-        ("places of threads", *terms, conditions), lambda: _sums(kernel, terms, conditions)
+        ("places of threads", *terms, conditions),
+        lambda: sums_of_threads(kernel, terms, conditions),
     )
 
 
-def _sums(
+def sums_of_threads(
     kernel: Kernel, terms: Sequence[tuple[Value, int]], conditions: Iterable[Literal]
 ) -> Mapping[int, int] | None:
+    """A sum of terms by thread, as ``_places_of_threads`` has it."""
     own = [known for value, _ in terms if (known := _values_of_threads(kernel, value)) is not None]
     if len(own) != len(terms):
         return None
@@ -503,15 +505,10 @@ def dimensions(kernel: Kernel, kind: str) -> str:
 
 def is_alike(value: Value, *, is_one_cta: bool) -> bool:
     """True of a value that all threads have alike; of one CTA, also its index."""
-    for leaf in leaves((value,)):
-        if isinstance(leaf, Param):
-            continue
-        if not isinstance(leaf, Const):
-            return False
-        if isinstance(leaf.constant, str) and not is_one_cta:
-            if not leaf.constant.startswith(("%ntid", "%nctaid")):
-                return False
-    return True
+    if is_one_cta or value.varies or value.is_opaque:
+        return not value.varies and not value.is_opaque
+    names = (leaf.constant for leaf in leaves((value,)) if isinstance(leaf, Const))
+    return all(isinstance(each, int) or each.startswith(("%ntid", "%nctaid")) for each in names)
 
 
 def in_rows(
@@ -544,9 +541,11 @@ def in_rows(
         {(), *(_lengths(each) for each in terms if not is_alike(each, is_one_cta=is_one_cta))},
         key=lambda each: (len(each), [part.number for part in each]),
     )
+    if len(lengths) < 2:
+        return None
     one, other = (_rows(e, form, lengths) for form in forms)
     is_nested = not any(Counter(short) - Counter(long) for short, long in pairwise(lengths))
-    if len(lengths) < 2 or not (is_nested or one.keys() == other.keys()):
+    if not is_nested and one.keys() != other.keys():
         return None
     if is_nested:
         one, other = (_with_last_columns(e, rows, lengths) for rows in (one, other))

@@ -20,8 +20,9 @@ from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.nvidia import findings, phases, surplus, waits
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
-from fencewright.checker.verdicts import arithmetic, iterations
+from fencewright.checker.verdicts import arithmetic, intervals, iterations
 from fencewright.checker.verdicts.amd.halves import Halves
+from fencewright.checker.verdicts.arithmetic import is_alike
 from fencewright.checker.verdicts.model import Kernel
 from fencewright.checker.verdicts.ptx import kernel
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
@@ -32,6 +33,7 @@ from fencewright.lowering.code.bits import bits, mask_of
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.records import record
+from fencewright.lowering.code.value import ValueTable
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools import fence_check
@@ -214,10 +216,42 @@ def test_places_that_threads_are_tried_for_are_summed_once(
     shl.b32 %r3, %r3, 2; mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; {stores} ret; }}"""
     file = read_ptx(text)
     made: list[object] = []
-    sums = arithmetic._sums
-    monkeypatch.setattr(arithmetic, "_sums", lambda *given: made.append(0) or sums(*given))
+    sums: Any = arithmetic.sums_of_threads
+
+    def counted(*given: object) -> object:
+        made.append(given)
+        return sums(*given)
+
+    monkeypatch.setattr(arithmetic, "sums_of_threads", counted)
     assert findings.judged(file, file.functions["k"]).verdict.kind is VerdictKind.RACE_FREE
     assert len(made) == 1
+
+
+def test_walks_from_barriers_of_one_block_are_linear_in_its_length() -> None:
+    def walks(count: int) -> Callable[[], object]:
+        part = "bar.sync 0; ld.shared.u32 %r1, [s]; " + "add.u32 %r2, %r2, 1; " * 8
+        text = f""".version 8.0 .target sm_90 .address_size 64
+        .entry k() {{ .reg .b32 %r<3>; .shared .align 4 .b8 s[4]; {part * count} ret; }}"""
+        file = read_ptx(text)
+        judged = kernel_of(file, file.functions["k"])
+        numbers = frozenset(each.instruction for each in judged.barriers)
+        return lambda: intervals.Walks(judged, numbers)
+
+    assert growth(walks, 16) < 1.05
+
+
+def test_what_all_threads_have_alike_is_told_without_its_parts() -> None:
+    table = ValueTable(1 << 20)
+    value = table.param("n", 32)
+    for _ in range(1000):
+        value = table.apply("add", (value, table.param("m", 32)), 32)
+    assert lines_of(lambda: is_alike(value, is_one_cta=True)) < 20
+    assert is_alike(value, is_one_cta=True)
+    block = table.apply("add", (value, table.constant("%ctaid.x", 32)), 32)
+    assert [is_alike(block, is_one_cta=one) for one in (True, False)] == [True, False]
+    for other in (table.thread("%tid.x", 32), table.opaque("x", 32), table.iteration(0, 32)):
+        mixed = table.apply("add", (value, other), 32)
+        assert not is_alike(mixed, is_one_cta=True), other
 
 
 def test_garbage_is_looked_for_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
