@@ -56,8 +56,6 @@ class Rounds:
         if self._memory is None:
             threads = self._machine.threads
             self._known |= {each: self.state(each) for each in threads if not each.done}
-            self._memory = self._digest()
-            return False
         self._differs = next(
             (each for each, known in self._known.items() if self.state(each) != known), first
         )

@@ -17,6 +17,7 @@ from fencewright.simulator.threads.launch import (
 )
 from fencewright.simulator.threads.rounds import Rounds
 from fencewright.simulator.threads.schedule import IN_ORDER, Delay, Schedule
+from fencewright.simulator.threads.state import Thread
 
 _HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
 _BEGIN = """
@@ -446,11 +447,14 @@ def test_rounds_that_come_back_to_what_was_hang(loop: str) -> None:
 def test_only_one_thread_is_noted_in_rounds_that_never_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    noted: list[object] = []
+    noted: list[Thread] = []
     state = Rounds.state
-    monkeypatch.setattr(
-        Rounds, "state", lambda self, thread: noted.append(0) or state(self, thread)
-    )
+
+    def counted(rounds: Rounds, thread: Thread) -> object:
+        noted.append(thread)
+        return state(rounds, thread)
+
+    monkeypatch.setattr(Rounds, "state", counted)
     body = (
         "mov.u32 %r5, 0; L: bar.sync 0; add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 40; @%p2 bra L;"
     )
