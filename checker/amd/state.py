@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from types import MappingProxyType
+from typing import Any
 
 from fencewright.checker.amd.accesses import (
     LEVELS,
@@ -28,7 +29,7 @@ from fencewright.checker.amd.accesses import (
     Operation,
     operations_of,
 )
-from fencewright.checker.amd.kept import Parts, apart, by_number, kept, listed, together
+from fencewright.checker.amd.kept import Kept, Parts, apart, by_number, kept, listed, together
 from fencewright.lowering.cdna.access_names import access_name
 from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
@@ -762,9 +763,10 @@ def solve(code: Code) -> Mapping[int, State]:
         return leaving
 
     solve_in_place(graph_of(code.flow.blocks), entries, left, [0])
-    if [*entries] != (text := sorted(entries)):
+    held: MutableMapping[int, Any] = entries.held if isinstance(entries, Kept) else entries
+    if [*held] != (text := sorted(held)):
         for number in text:
-            entries[number] = entries.pop(number)
+            held[number] = held.pop(number)
     return entries
 
 
