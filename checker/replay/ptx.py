@@ -34,7 +34,7 @@ _MOST_TURNS = 20_000
 _MOST_STEPS = 200_000
 """Turns and accesses that all runs for a function's suspects may take."""
 _MOST_STEPS_OF_ALL = 2_000_000
-"""The same of all its conflicts; the run that exceeds it is the last one."""
+"""The same of all its conflicts, and of one run; the run that exceeds it is the last one."""
 _MOST_RUNS = 24
 """Runs of the first launch; others are executed in both orders alone."""
 _MOST_VALUE = 1 << 16
@@ -149,7 +149,7 @@ class Replayer:
     def _execute(self, launch: Launch, pair: _Pair, most: int) -> tuple[str, bool]:
         """Execute a launch until it has a race of a pair; the problem that ends it, True if out of
         bounds."""
-        for each in islice(executions(self.module, launch, limit=_MOST_TURNS), most):
+        for each in islice(self._executions(launch), most):
             outcome = each.run.outcome
             self.steps += outcome.steps + each.detector.accesses
             if outcome.is_outside:
@@ -162,6 +162,10 @@ class Replayer:
             if outcome.problem or is_confirmed or self.steps > _MOST_STEPS_OF_ALL:
                 return problem_of(each.run), False
         return "", False
+
+    def _executions(self, launch: Launch) -> Iterator[Execution]:
+        """The runs of a launch, of no more accesses than all runs may have."""
+        return executions(self.module, launch, limit=_MOST_TURNS, most=_MOST_STEPS_OF_ALL)
 
     def _note(self, execution: Execution, race: Race, launch: Launch) -> None:
         """Keep a race by its two instructions; of one value that both write, until there is

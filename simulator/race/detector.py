@@ -139,7 +139,17 @@ so that an order may be missed."""
 
 
 class Detector(Observer):
-    """Finds races while a launch runs; ``races`` has one for each pair of instructions and kind."""
+    """Finds races while a launch runs; ``races`` has one for each pair of instructions and kind.
+
+    ``most``: the accesses after which it has enough; None: it never has.
+    """
+
+    def __init__(self, most: int | None = None):
+        self.most = most
+
+    def has_enough(self) -> bool:
+        """True after the most accesses."""
+        return self.most is not None and self.accesses > self.most
 
     def start(self, machine: Machine) -> None:
         """Begin with a launch."""

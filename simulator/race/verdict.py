@@ -127,6 +127,7 @@ def executions(
     launch: Launch,
     given: Mapping[int, bytes] | None = None,
     limit: int = MOST_TURNS,
+    most: int | None = None,
 ) -> Iterator[Execution]:
     """The runs of a launch: in both orders, then with a delay each, as many as the budget allows.
 
@@ -134,12 +135,12 @@ def executions(
     value that was read has ordered anything, and every access was executed, another winner changes
     values alone.
 
-    ``given``: the bytes that arrays begin with, by argument. ``limit``: turns of threads of a run.
-    Raises ``LaunchError``.
+    ``given``: the bytes that arrays begin with, by argument. ``limit``: turns of threads of a run,
+    ``most``: its accesses. Raises ``LaunchError``.
     """
 
     def execution(schedule: Schedule) -> Execution:
-        detector = Detector()
+        detector = Detector(most)
         run = execute(module, launch, detector, schedule=schedule, limit=limit, given=given)
         detector.finish()
         return Execution(run, detector)

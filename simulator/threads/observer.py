@@ -49,6 +49,10 @@ class Observer:
     def start(self, machine: Any) -> None:
         """A launch begins."""
 
+    def has_enough(self) -> bool:
+        """True where the launch need not go on: it has shown what was looked for, or too much."""
+        return False
+
     def begin(self, thread: Thread) -> None:
         """A thread begins."""
 

@@ -191,6 +191,10 @@ class Scheduler:
                 outcome.hang = tuple(self._waiting())
                 return outcome
             outcome.steps += 1
+            if machine.observer.has_enough():
+                outcome.problem = "it has more accesses than are executed"
+                outcome.thread, outcome.site = thread, self._site_of(thread)
+                return outcome
             if self._comes_round(thread):
                 outcome.hang = tuple(self._waiting())
                 return outcome

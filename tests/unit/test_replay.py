@@ -152,6 +152,20 @@ def test_equal_values_are_not_confirmed() -> None:
     assert again(other, replace(conflict, first=both, second=both)).is_confirmed
 
 
+def test_a_run_has_no_more_accesses_than_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HeCBench's match reads 400 million numbers in one launch."""
+    monkeypatch.setattr("fencewright.checker.replay.ptx._MOST_STEPS_OF_ALL", 4_000)
+    text, conflict = conflict_of(BARRIER)
+    loop = "mov.u32 %r9, 0; L9: ld.global.u32 %r8, [%rd5]; add.u32 %r9, %r9, 1;\n"
+    loop += "setp.lt.u32 %p7, %r9, 4000; @%p7 bra L9;\n"
+    file = read_ptx(text.replace("ret;", loop + "ret;", 1), "k.ptx")
+    replayer = Replayer(file, file.functions["k"])
+    apart = replace(conflict, second=conflict.first)
+    shown = replayer.replay(apart)
+    assert not shown.is_confirmed
+    assert replayer.steps < 12_000
+
+
 def test_a_launch_of_too_many_threads_and_a_function_are_refused() -> None:
     text, conflict = conflict_of(BARRIER)
     wide = Witness((1024,), (64,), ((0,), (1,)), ((0,), (0,)))
