@@ -9,6 +9,7 @@ out about, which no pass may need to be right.
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 
+from fencewright.lowering.code.graph import postorder
 from fencewright.mlir_dialects.llvm_ir.dialect import PURE_OPCODES
 from fencewright.mlir_dialects.llvm_ir.text import NAME
 
@@ -96,15 +97,9 @@ def carried_lines(
 
 def _behind(branch: str, made: Mapping[str, tuple[int, list[str]]]) -> Iterator[int]:
     """The instructions among ``made`` that ``branch`` depends on."""
-    waiting = _LOCAL.findall(branch)
-    seen: set[str] = set()
-    while waiting:
-        token = waiting.pop()
-        if token in made and token not in seen:
-            seen.add(token)
-            number, used = made[token]
-            yield number
-            waiting += used
+    tokens: list[str] = _LOCAL.findall(branch)
+    reached = postorder(tokens, lambda token: made[token][1] if token in made else ())
+    return (made[token][0] for token in reached if token in made)
 
 
 # Functions
@@ -142,9 +137,4 @@ def functions_to_read(
             if not harmless:
                 found.add(name)
                 break
-    waiting = [*found]
-    while waiting:
-        new = set(callers[waiting.pop()]) - found
-        found |= new
-        waiting += new
-    return found
+    return {*postorder(found, callers.__getitem__)}

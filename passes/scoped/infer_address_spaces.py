@@ -105,12 +105,9 @@ def _known(blocks: list[Block]) -> list[SSAValue]:
     """The greatest set of generic pointers that come of arguments and are used as pointers only."""
     found = dict.fromkeys(_candidates(blocks))
     incoming = _incoming(blocks)
-    changed = True
-    while changed:
-        left = [value for value in found if not _holds(value, found.keys(), incoming)]
+    while left := [value for value in found if not _holds(value, found.keys(), incoming)]:
         for value in left:
             del found[value]
-        changed = bool(left)
     return list(found)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import postorder
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
     CONTROL,
@@ -376,12 +377,8 @@ class _Reader:
 
     def _reached(self) -> frozenset[int]:
         """The blocks that this thread may come to: not those of other threads of its kernel."""
-        reached, pending = {0}, [0]
-        while pending:
-            following = set(self._following(self.kernel.blocks[pending.pop()])) - reached
-            reached |= following
-            pending += following
-        return frozenset(reached)
+        blocks = self.kernel.blocks
+        return frozenset(postorder([0], lambda number: self._following(blocks[number])))
 
     def _following(self, block: PtxBlock) -> Sequence[int]:
         end = block.instructions[-1].statement if block.instructions else None
