@@ -122,10 +122,9 @@ class WaitAnalysis:
     def missing(self) -> Iterator[MissingWait]:
         """The missing waits, in the order of the text."""
         for each, state in self._states():
-            for flight in sorted(state.flights, key=_first):
-                found = self._too_early(each, flight)
-                if found is not None:
-                    yield found
+            early = [flight for flight in state.flights if self._too_early(each, flight)]
+            found = (self._too_early(each, flight) for flight in sorted(early, key=_first))
+            yield from filter(None, found)
 
     def idle(self) -> Iterator[PtxInstruction]:
         """The waits for groups that leave as much in flight as there may be, in the order of the

@@ -10,6 +10,7 @@ from test_ptx_findings import module_of, said
 from test_ptx_reader import EXAMPLES, lowered
 
 from fencewright.checker.findings.finding import Level, Rule, VerdictKind
+from fencewright.checker.nvidia import waits
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.checker.nvidia.waits import WaitAnalysis
 from fencewright.checker.verdicts.judge import judge
@@ -433,3 +434,19 @@ def test_a_walk_that_ends_too_early_would_be_seen(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("fencewright.checker.verdicts.intervals._completes", ends)
     assert _judged(program, 1) is VerdictKind.RACE_FREE
+
+
+def test_operations_in_flight_are_put_in_order_where_one_is_used_too_early(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unordered(flight: object) -> object:
+        raise AssertionError(flight)
+
+    monkeypatch.setattr(waits, "_first", unordered)
+    module = read_ptx(module_of(PRODUCT * 2 + "add.s32 r6, r7, 1;\n" * 3 + MULTIPLIED))
+    (function,) = module.functions.values()
+    assert not [*WaitAnalysis(Places(module, function)).missing()]
+    early = read_ptx(module_of(PRODUCT + "add.s32 r6, r1, 1;\n" + MULTIPLIED))
+    (function,) = early.functions.values()
+    with pytest.raises(AssertionError):
+        next(WaitAnalysis(Places(early, function)).missing())
