@@ -68,7 +68,6 @@ def results() -> list[Result]:
             tuple(rows),
             "CPU seconds (user and system) of the whole process, text in, assembly out. A quarter "
             "each of acquire loads, release stores, acq_rel read-modify-writes and seq_cst fences "
-            "over four scopes. fence-opt is Python, llc is C++. Parsed and printed: by fence-opt, "
-            "without a chip.",
+            "over four scopes. Parsed and printed: by fence-opt, without a chip.",
         )
     ]

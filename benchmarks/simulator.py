@@ -73,8 +73,8 @@ def _outcome_sets() -> Result:
         f"executed. Each thread is a work-group of its own with a seq_cst fence between its "
         f"accesses; SBn is a ring of n threads. The columns of {_HERD} were measured elsewhere on "
         "like machines (two shared Zen 4 cores), on tests of the same shapes in their own "
-        f"languages. {_DARTAGNAN}, which answers one question a test and gives no outcome set, "
-        "took there 18 ms for the median PTX test.",
+        f"languages. {_DARTAGNAN}, which answers one question a test, took there 18 ms for "
+        "the median PTX test.",
     )
 
 
@@ -208,7 +208,7 @@ def _ptx_corpus() -> Result:
         ("model", "tests", "all together", "tests a second", _DARTAGNAN),
         tuple(rows),
         f"CPU time from text to every outcome of {name}. {_DARTAGNAN}'s figures were measured "
-        "elsewhere on like machines; it answers one question a test.",
+        "elsewhere on like machines.",
     )
 
 

@@ -124,9 +124,9 @@ def results() -> list[Result]:
         "accesses in PTX. fencewright.triton gives a kernel back as it was in which nothing but "
         "waits would change (triton.md). Lowered: its LLVM IR edited by lower_llvm_ir, whatever "
         "that gains; with the fact cumulative-write-backs, releases within the work-group wait for "
-        "no stores that a later write-back covers. One stays in stream_k, before tl.debug_barrier, "
-        "because a load past the caches may still be on its way where the leader writes back. LLVM "
-        "leaves out all of them (differences-from-llvm.md), and so does compat=llvm."
+        "no stores that a later write-back covers. One stays in stream_k, for a load past the "
+        "caches in flight at the write-back; LLVM has none (differences-from-llvm.md), nor "
+        "compat=llvm."
     )
     return [Result("Seven Triton kernels", ("kernel", *columns), tuple(rows), note)]
 
