@@ -222,6 +222,13 @@ def ptx_test(
         for each, entry, situation in zip(code.threads, entries, _situations(code), strict=True)
     ]
     variables = {name: group for each in columns for name, group in each.locations.items()}
+    declared = {each.name for each in code.locations}
+    globals_ = {
+        name: value
+        for each in columns
+        for name, value in each.globals.items()
+        if name not in declared
+    }
     mbarriers = {name for each in columns for name in each.mbarriers} & variables.keys()
     # Those of the program's own and those that it initialises begin without arrivals.
     given = {each.sym_name.data: each.count for each in code.test.mbarriers}
@@ -237,6 +244,7 @@ def ptx_test(
         (
             *(Location(each.name, signed(each.initial)) for each in code.locations),
             *(Location(name, 0) for name in variables if name not in mbarriers),
+            *(Location(name, signed(value)) for name, value in globals_.items()),
         ),
         tuple(map(Thread, placements, instructions, places)),
         name=code.name,

@@ -23,6 +23,7 @@ from fencewright.simulator.core.program import (
     RMW,
     Arithmetic,
     Branch,
+    Computation,
     Label,
     Operand,
 )
@@ -311,6 +312,13 @@ class PartialRunner(Runner[RunT, PathT]):
         value = UNKNOWN if unknown else ARITHMETIC[step.kind](run.value(step.a), run.value(step.b))
         run.assign(step.dst, value, run.taint(step.a, step.b))
 
+    def partial_computation(self, run: RunT, step: Computation) -> None:
+        """Compute into a register by a function, if the operands are known."""
+        if self.unknown(run, *step.operands):
+            run.assign(step.dst, UNKNOWN, run.taint(*step.operands))
+        else:
+            self.computation(run, step)
+
     def partial_branch(self, run: RunT, branch: Branch) -> list[RunT] | None:
         """Go to a label, or on; wait for the condition."""
         if branch.condition is not None and self.unknown(run, branch.condition):
@@ -398,6 +406,7 @@ def _copied(run: RunT) -> RunT:
 
 PARTIAL_STEPS: StepFunctions = {
     Arithmetic: PartialRunner[Any, Any].partial_arithmetic,
+    Computation: PartialRunner[Any, Any].partial_computation,
     Branch: PartialRunner[Any, Any].partial_branch,
     Label: PartialRunner[Any, Any].partial_label,
 }

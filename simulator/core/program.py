@@ -190,6 +190,19 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
+class Computation:
+    """``dst`` = a ``function`` of words, called ``name``, whose result is a word."""
+
+    name: str
+    dst: str
+    operands: tuple[Operand, ...]
+    function: Callable[..., int]
+
+    def __str__(self) -> str:
+        return f"{self.name} {', '.join(map(str, (self.dst, *self.operands)))}"
+
+
+@dataclass(frozen=True, slots=True)
 class Label:
     """A place that branches name; takes no step."""
 

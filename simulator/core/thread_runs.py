@@ -14,7 +14,15 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import Interleaving
-from fencewright.simulator.core.program import ARITHMETIC, Arithmetic, Branch, Label, Move, Operand
+from fencewright.simulator.core.program import (
+    ARITHMETIC,
+    Arithmetic,
+    Branch,
+    Computation,
+    Label,
+    Move,
+    Operand,
+)
 from fencewright.simulator.core.words import WORD_MASK
 
 Derivation: TypeAlias = Mask
@@ -248,6 +256,11 @@ class Runner(ABC, Generic[RunT, PathT]):
         value = ARITHMETIC[step.kind](run.value(step.a), run.value(step.b))
         run.assign(step.dst, value, run.taint(step.a, step.b))
 
+    def computation(self, run: RunT, step: Computation) -> None:
+        """Compute into a register by a function."""
+        value = step.function(*map(run.value, step.operands))
+        run.assign(step.dst, value, run.taint(*step.operands))
+
     def branch(self, run: RunT, branch: Branch) -> list[RunT] | None:
         """Go to a label, or on where the condition does not hold."""
         if branch.condition is not None:
@@ -353,6 +366,7 @@ class Runner(ABC, Generic[RunT, PathT]):
 COMMON_STEPS: StepFunctions = {
     Move: Runner[Any, Any].move,
     Arithmetic: Runner[Any, Any].arithmetic,
+    Computation: Runner[Any, Any].computation,
     Branch: Runner[Any, Any].branch,
     Label: Runner[Any, Any].label,
 }

@@ -35,6 +35,7 @@ from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,
     Branch,
+    Computation,
     Label,
     Move,
     Operand,
@@ -52,6 +53,7 @@ from fencewright.simulator.ptx.builder import (
 )
 from fencewright.simulator.semantics import python, term
 from fencewright.simulator.semantics.formulas import formula_of
+from fencewright.simulator.semantics.operands import literal
 
 WORD = 4
 """The bytes of a location."""
@@ -147,12 +149,14 @@ class Column:
     """The instructions of a thread, with the line of the file that each is from.
 
     ``locations`` of shared memory with their work-groups, ``mbarriers`` those that are no data.
+    ``globals``: the values of variables in global memory, which are locations of these names.
     """
 
     instructions: list[ptx.PtxInstruction] = field(default_factory=list[ptx.PtxInstruction])
     lines: list[int] = field(default_factory=list[int])
     locations: dict[str, int] = field(default_factory=dict[str, int])
     mbarriers: set[str] = field(default_factory=set[str])
+    globals: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +213,8 @@ _SETS: Mapping[Comparison, ArithmeticKind] = {
     Comparison.LE: ArithmeticKind.LE,
 }
 _COPIES = frozenset({"mov", "cvta", "cvt"})
+_WHOLE = frozenset({"u32", "s32", "b32", "u64", "s64", "b64"})
+"""The types between which a conversion keeps the low word."""
 _COMPARISONS: Mapping[str, Comparison] = {
     **{each.word: each for each in Comparison},
     **{"lo": Comparison.LT, "ls": Comparison.LE, "hi": Comparison.GT, "hs": Comparison.GE},
@@ -322,7 +328,8 @@ class _Reader:
 
     def _computed(self, statement: Statement, taken: Sequence[_Value]) -> _Value:
         operation, opcode = statement.operation, statement.opcode
-        if operation in _COPIES and len(taken) == 1:
+        is_number = len(taken) == 1 and isinstance(taken[0], int)
+        if operation in _COPIES and len(taken) == 1 and not (operation == "cvt" and is_number):
             return taken[0]
         if operation == "mapa":
             return self._peer(*taken)
@@ -349,13 +356,17 @@ class _Reader:
     def _known(self, operand: str, values: Mapping[str, _Value]) -> _Value | None:
         """The value of an operand, before the run."""
         value = number(operand)
+        if value is None:
+            value = literal(operand, "b64")
         if value is not None:
             return value
         special = self.situation.special(operand)
         if special is not None:
             return special
-        if operand in self.variables and self.variables[operand].space == "shared":
-            return _Address(operand, 0, self.situation.place.workgroup)
+        space = self.variables[operand].space if operand in self.variables else ""
+        if space in ("shared", "global"):
+            group = self.situation.place.workgroup if space == "shared" else None
+            return _Address(operand, 0, group)
         if self.kernel.type_of(operand) is None:
             return _DYNAMIC
         return values.get(operand)
@@ -486,6 +497,8 @@ class _Reader:
         handler = _HANDLERS.get(operation)
         if handler is None and operation in MODELLED and operation not in _MISSING:
             handler = _Reader.by_roles
+        if handler is None and _function_of(statement.opcode) is not None:
+            handler = _Reader.apply
         if handler is None:
             missing = _MISSING.get(operation) or _MISSING.get(statement.opcode.head)
             why = "" if missing is None else f": {missing}"
@@ -555,7 +568,10 @@ class _Reader:
             raise self.error(f"the argument of '{address.name}' may only be stored to, weakly")
         if address.name in self.test.multicasts:
             raise self.error(f"'{address.name}' is a multicast address: only multimem accesses it")
-        if address.group is None:
+        if address.group is None and address.name in self.variables:
+            name = _shared_name(address, several=False)
+            self.column.globals[name] = self._initial(address, (width or 32) // 8)
+        elif address.group is None:
             if address.offset:
                 raise self.error(
                     f"{address.offset} bytes into '{address.name}': a location is one word"
@@ -572,6 +588,23 @@ class _Reader:
             if known != width:
                 raise self.error(f"'{name}' has {known} bits {before}, and {width} here")
         return name
+
+    def _initial(self, address: _Address, size: int) -> int:
+        """The bytes that a variable in global memory has at an address before the launch."""
+        variable = self.variables[address.name]
+        if variable.size is None or not 0 <= address.offset <= variable.size - size:
+            raise self.error(
+                f"{size} bytes at byte {address.offset} of '{address.name}', "
+                f"which has {variable.size or 0} here"
+            )
+        data = bytearray(variable.size)
+        for at, text in enumerate(variable.values):
+            value = literal(text, variable.type)
+            if value is None:
+                raise self.error(f"'{address.name}' holds an address: {text}")
+            begin = at * variable.element
+            data[begin : begin + variable.element] = value.to_bytes(variable.element, "little")
+        return int.from_bytes(data[address.offset : address.offset + size], "little")
 
     def _variable(self, address: _Address) -> str | None:
         """The test's name of a variable in shared memory, if it has one."""
@@ -772,10 +805,9 @@ class _Reader:
     def move(self, statement: Statement) -> None:
         if len(statement.operands) != 2 or statement.operands[0].startswith("{"):
             raise self.error(f"'{statement.opcode.name}' of several registers is not executed")
-        narrow = statement.operation == "cvt" and statement.opcode.width < 32
-        floating = statement.operation == "cvt" and "f" in statement.opcode.type
-        if narrow or floating:
-            raise self.error(f"'{statement.opcode.name}' is not executed")
+        if statement.operation == "cvt" and not _WHOLE.issuperset(statement.opcode.words[1:]):
+            self.apply(statement)
+            return
         target = self.result(statement.operands[0])
         self.add(Move(target, self.operand(statement.operands[1])))
 
@@ -785,14 +817,34 @@ class _Reader:
         is_low = operation == "mul" and "lo" in opcode.words
         is_word &= operation not in _SIGNED or opcode.type == "s32"
         if not is_word or (operation not in _COMPUTED and not is_low) or "cc" in opcode.words:
-            raise self.error(f"'{opcode.name}' is not executed on a value of the run")
+            self.apply(statement)
+            return
         a, b = (self.operand(each) for each in statement.operands[1:])
         kind = _COMPUTED.get(operation, ArithmeticKind.MUL)
         self.add(Arithmetic(kind, self.result(statement.operands[0]), a, b))
 
+    def apply(self, statement: Statement) -> None:
+        """A computation on words by its formula, as the executor of whole kernels has it."""
+        opcode, function = statement.opcode, _function_of(statement.opcode)
+        sources = [each for role, each in statement.roles if role is not OperandRole.DEFINE]
+        named = [*statement.defines, *statement.uses]
+        is_of_words = all(map(self._is_word, named)) and len(statement.defines) == 1
+        if function is None or not is_of_words or "approx" in opcode.words:
+            raise self.error(f"'{opcode.name}' is not executed on a value of the run")
+        operands = tuple(map(self.operand, sources))
+        target = self.result(statement.operands[0])
+        self.add(Computation(opcode.name, target, operands, function))
+
+    def _is_word(self, register: str) -> bool:
+        """True of a register that has 32 bits or less, or one of the hardware's."""
+        type = self.kernel.type_of(register)
+        element = None if type is None else element_of(type)
+        return element is None or element[1] * element[2] <= 32
+
     def negate(self, statement: Statement) -> None:
         if statement.opcode.type != "s32":
-            raise self.error(f"'{statement.opcode.name}' is not executed on a value of the run")
+            self.apply(statement)
+            return
         value = self.operand(statement.operands[-1])
         self.add(Arithmetic(ArithmeticKind.SUB, self.result(statement.operands[0]), 0, value))
 
@@ -804,10 +856,10 @@ class _Reader:
     def compare(self, statement: Statement) -> None:
         opcode = statement.opcode
         kind = _COMPARISONS.get(opcode.comparison)
-        if len(statement.operands) != 3 or "|" in statement.operands[0] or kind is None:
-            raise self.error(f"'{opcode.name}' is not executed")
-        if opcode.width != 32 or opcode.type.startswith("f"):
-            raise self.error(f"'{opcode.name}' is not executed on a value of the run")
+        is_plain = len(statement.operands) == 3 and "|" not in statement.operands[0]
+        if not is_plain or kind is None or opcode.width != 32 or opcode.is_float:
+            self.apply(statement)
+            return
         predicate, *operands = statement.operands
         left, right = map(self.operand, operands)
         is_ordered = kind not in (Comparison.EQ, Comparison.NE)
@@ -834,7 +886,8 @@ class _Reader:
 
     def select(self, statement: Statement) -> None:
         if statement.opcode.width != 32:
-            raise self.error(f"'{statement.opcode.name}' is not executed on a value of the run")
+            self.apply(statement)
+            return
         target, a, b, predicate = statement.operands
         chosen, opposite, other = self.fresh(), self.fresh(), self.fresh()
         condition = self.operand(predicate)

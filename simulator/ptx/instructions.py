@@ -15,6 +15,7 @@ from fencewright.simulator.core.program import (
     Arithmetic,
     Branch,
     Common,
+    Computation,
     Move,
     Operand,
     Placement,
@@ -492,6 +493,7 @@ PtxInstruction = (
     | ClusterBarrier
     | AsyncInstruction
     | CompareBranch
+    | Computation
     | Common
 )
 
@@ -566,7 +568,10 @@ def assigned(instruction: PtxInstruction) -> tuple[str, ...]:
     return () if dst is None else (dst,)
 
 
-_SETTING = Ld | Atom | Move | Arithmetic | MbarrierWait | Multimem | WgmmaProduct | TensorLoad
+_SETTING = (
+    Ld | Atom | Move | Arithmetic | Computation | MbarrierWait | Multimem | WgmmaProduct
+    | TensorLoad
+)  # fmt: skip
 
 
 def accesses(instruction: PtxInstruction) -> Iterator[tuple[str, PtxProxy]]:
@@ -637,7 +642,7 @@ def operands(instruction: PtxInstruction) -> tuple[Operand, ...]:
     match instruction:
         case St() | AsyncCopy() | AsyncRelease() | Move() | Multimem() | TensorStore():
             return (instruction.value,)
-        case Atom():
+        case Atom() | Computation():
             return instruction.operands
         case MbarrierWait() if instruction.by_parity:
             return (instruction.phase,)

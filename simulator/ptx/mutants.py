@@ -21,7 +21,15 @@ from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.bit_relation import transitive_closure
 from fencewright.simulator.core.condition import Outcomes, Register
-from fencewright.simulator.core.program import Arithmetic, Branch, Label, Move, Placement, Thread
+from fencewright.simulator.core.program import (
+    Arithmetic,
+    Branch,
+    Computation,
+    Label,
+    Move,
+    Placement,
+    Thread,
+)
 from fencewright.simulator.ptx.events import (
     Atom,
     BarrierRole,
@@ -255,7 +263,7 @@ def among(
 
 # Equivalent mutants
 
-_NEUTRAL = Move | Arithmetic | Branch | CompareBranch | Label
+_NEUTRAL = Move | Arithmetic | Computation | Branch | CompareBranch | Label
 
 
 def equivalence(program: PtxProgram, mutant: ProgramMutant) -> str:

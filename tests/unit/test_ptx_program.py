@@ -111,6 +111,7 @@ def test_a_changed_instruction_changes_the_outcomes(tmp_path: Path) -> None:
 
 HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
 DECLARED = (
+    ".global .b32 table[2]; .extern .global .b32 foreign[]; .global .b64 place = generic(table); "
     ".entry k(.param .u64 a, .param .u64 b, .param .u32 n) {\n"
     ".reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .pred %p<4>; .reg .b16 %rs<4>; .reg .f32 %f<4>;\n"
     ".shared .align 8 .b32 sm[4]; .shared .align 8 .b64 bar;\n"
@@ -312,7 +313,12 @@ def test_an_asynchronous_store_completes_the_bytes_of_its_type(
         ("shfl.sync.idx.b32 %r2, %r3, 0, 31, -1;", "'shfl.sync.idx.b32' is not executed"),
         ("call f, ();", "'call' is not executed"),
         ("frobnicate %r2;", "'frobnicate' is not executed"),
-        ("add.f32 %f1, %f2, %f3;", "'add.f32' is not executed on a value of the run"),
+        ("ex2.approx.f32 %f1, %f2;", "'ex2.approx.f32' is not executed on a value of the run"),
+        ("ld.u32 %r2, [%rd1]; mul.wide.u32 %rd3, %r2, 5;",
+            "'mul.wide.u32' is not executed on a value of the run"),
+        ("ld.global.u32 %r2, [table+8];", "4 bytes at byte 8 of 'table', which has 8 here"),
+        ("ld.global.u32 %r2, [foreign];", "4 bytes at byte 0 of 'foreign', which has 0 here"),
+        ("ld.global.u32 %r2, [place];", "'place' holds an address: generic(table)"),
         ("bar.sync 0, 33;", "a barrier counts whole warps, not 33 threads"),
         ("bar.red.popc.u32 %r2, 0, %p1;", "'bar.red.popc.u32' is not executed"),
         ("ld.global.u32 %r2, [%rd2];", "the argument of 'r0' may only be stored to, weakly"),
@@ -333,7 +339,6 @@ def test_an_asynchronous_store_completes_the_bytes_of_its_type(
             "the test has no location that is 'x' in work-group 1"),
         ("mapa.shared::cluster.u64 %rd3, %rd1, %r4; st.u32 [%rd3], 1;",
             "the peer must be a number, as an argument of the kernel"),
-        ("min.u32 %r2, %r3, 1;", "'min.u32' is not executed on a value of the run"),
         ("mov.u64 %rd3, 4294967296; st.u32 [%rd1], %rd3;",
             "in the PTX model, '4294967296' does not fit in 32 bits"),
         ("griddepcontrol.wait;", "'griddepcontrol.wait' is not executed: other kernels"),
@@ -358,6 +363,67 @@ def test_what_is_not_executed_is_said_with_its_line(body: str, problem: str) -> 
     with pytest.raises(PtxError) as caught:
         column(body)
     assert str(caught.value).startswith(f"k.ptx:8: error: {problem}")
+
+
+COMPUTED = """.version 8.5
+.target sm_90
+.address_size 64
+.global .align 4 .u32 flag;
+.global .align 4 .f32 data[2] = {0f3F000000, 0f40400000};
+.visible .entry writer()
+{
+ st.global.f32 [data], 0f3FC00000;
+ st.release.gpu.global.u32 [flag], 7;
+ ret;
+}
+.visible .entry reader(.param .u64 out, .param .u64 more)
+{
+ .reg .b64 %rd<3>;
+ .reg .b32 %r<9>;
+ .reg .f32 %f<5>;
+ .reg .pred %p<2>;
+ ld.param.u64 %rd1, [out];
+ ld.param.u64 %rd2, [more];
+ ld.acquire.gpu.global.u32 %r1, [flag];
+ ld.global.f32 %f1, [data];
+ ld.global.f32 %f2, [data+4];
+ fma.rn.f32 %f3, %f1, %f2, 0f3F800000;
+ st.u32 [%rd1], %f3;
+ shl.b32 %r2, %r1, 4;
+ shf.l.wrap.b32 %r3, %r2, %r1, 8;
+ min.u32 %r4, %r3, 0xffffffff;
+ cvt.rn.f32.u32 %f4, %r4;
+ setp.gt.f32 %p1, %f4, 0f00000000;
+ mov.u32 %r5, 5;
+ cvt.rn.f32.u32 %f4, %r5;
+ selp.f32 %f4, %f4, 0f3F800000, %p1;
+ st.u32 [%rd2], %f4;
+ ret;
+}
+"""
+READS = """
+litmus.kernel @writer
+litmus.kernel @reader
+litmus.test @t {
+  litmus.thread @P0 at <workgroup = 0> runs @writer()
+  litmus.thread @P1 at <workgroup = 1> runs @reader("r0", "r1")
+  litmus.condition "exists (P1:r0 = P1:r1)"
+}
+"""
+
+
+def test_variables_are_locations_and_values_are_computed_by_formulas(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(COMPUTED)
+    (tmp_path / "h.mlir").write_text(READS)
+    (test,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5")
+    outcomes = run(test, LIMITS).outcomes
+    assert outcomes is not None
+    float = {0x3F800000: 1.0, 0x40A00000: 5.0, 0x40200000: 2.5, 0x40B00000: 5.5}
+    at = [str(each) for each in outcomes.observables]
+    of_reader = at.index("P1:r0"), at.index("P1:r1")
+    found = {tuple(float.get(each[n] or 0) for n in of_reader) for each in outcomes.states}
+    # The flag is read as 0, with either value of the data, or as 7 and then with the new one.
+    assert found == {(2.5, 1.0), (5.5, 1.0), (5.5, 5.0)}
 
 
 COPIED = """
