@@ -91,9 +91,6 @@ LDS_DATA = "lds"
 
 _REACHES = len(Visibility)
 
-"""Operations by which this wave may learn the past of other waves of its work-group."""
-
-
 BOTH_HALVES = 0b11
 
 
