@@ -15,6 +15,7 @@ from operator import itemgetter
 from fencewright.checker.verdicts.expressions import (
     WIDE,
     Expressions,
+    as_signed,
     factors_of,
     leaves,
     number_of,
@@ -216,7 +217,10 @@ def sums_of_threads(
         if (values := _values_of_threads(kernel, each.value)) is not None:
             threads = [thread for thread in threads if values[thread] == each.polarity]
     return {
-        thread: sum(each[thread] * times for each, (_, times) in zip(own, terms, strict=True))
+        thread: sum(
+            as_signed(each[thread], WIDE) * times
+            for each, (_, times) in zip(own, terms, strict=True)
+        )
         for thread in threads
     }
 

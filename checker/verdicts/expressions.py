@@ -128,7 +128,7 @@ class Expressions:
 
     def __init__(self, table: ValueTable):
         self.table = table
-        self._linear: dict[Value, tuple[int, Mapping[Value, int]]] = {}
+        self._linear: dict[_Signed, tuple[int, Mapping[Value, int]]] = {}
         self._forms: dict[Value, LinearForm] = {}
 
     def constant(self, number: int, bits: int) -> Value:
@@ -392,76 +392,63 @@ class Expressions:
     # Linear forms
 
     def _sum_of(self, value: Value) -> tuple[int, Mapping[Value, int]]:
-        known = self._linear.get(value)
-        if known is not None:
-            return known
+        top = value, False
         # Of long chains the parts first: expressions are deeper than the stack.
-        stack = [value]
-        while stack:
-            top = stack[-1]
-            if top in self._linear:
-                stack.pop()
-                continue
-            missing = [part for part in self._parts(top) if part not in self._linear]
+        stack = [top]
+        while top not in self._linear:
+            own = stack[-1]
+            missing = [part for part in self._parts(*own) if part not in self._linear]
             if missing:
                 stack += missing
                 continue
-            self._linear[top] = self._combined(top)
+            self._linear[own] = self._combined(*own)
             stack.pop()
-        return self._linear[value]
+        return self._linear[top]
 
     @staticmethod
-    def _parts(value: Value) -> tuple[Value, ...]:
+    def _parts(value: Value, signed: bool) -> "tuple[_Signed, ...]":
+        """The parts of a sum, each with how it is extended."""
         if not isinstance(value, Apply):
             return ()
+        parts: tuple[Value, ...] = ()
         if value.operation in ("add", "sub", "mul", "zext", "sext", "trunc", "or"):
-            return value.arguments
-        if value.operation == "shl" or _is_from_zero(value) or _is_inverted(value):
-            return value.arguments[:1]
-        return value.arguments[1:] if value.operation == "ite" else ()
+            parts = value.arguments
+        elif value.operation == "shl" or _is_from_zero(value) or _is_inverted(value):
+            parts = value.arguments[:1]
+        elif value.operation == "ite":
+            parts = value.arguments[1:]
+        if value.operation in ("zext", "sext"):
+            signed = value.operation == "sext"
+        is_sum = value.operation in ("add", "sub")
+        return tuple((each, signed or (is_sum and _is_negative(each))) for each in parts)
 
-    def _combined(self, value: Value) -> tuple[int, Mapping[Value, int]]:
+    def _combined(self, value: Value, signed: bool) -> tuple[int, Mapping[Value, int]]:
         if (number := number_of(value)) is not None:
             return as_signed(number, value.bits), {}
         if not isinstance(value, Apply):
-            return 0, {self._wide(value): 1}
-        sums = [self._linear[part] for part in self._parts(value)]
+            return 0, {self._wide(value, signed=signed): 1}
+        sums = [self._linear[part] for part in self._parts(value, signed)]
         operation, own = value.operation, value.arguments
+        form: _Sum | None = None
         if operation == "add" or (operation == "or" and self._is_disjoint(*own)):
-            return self._limited(value, _added(sums[0], sums[1], 1))
-        if operation == "sub":
-            return self._limited(value, _added(sums[0], sums[1], -1))
-        if operation == "shl" and (by := number_of(own[1])) is not None and by < WIDE:
-            return _scaled(sums[0], 1 << by)
-        if _is_inverted(value):
-            return self._limited(value, _added((-1, {}), sums[0], -1))
-        if _is_from_zero(value) and sums[0][0] >= 0 and all(map(_is_counted, sums[0][1].items())):
-            return sums[0]
-        if operation == "mul":
-            return self._limited(value, self._multiplied(sums[0], sums[1]))
-        if operation in ("zext", "sext", "trunc"):
-            return self._extended(value, sums[0])
-        if operation == "ite":
-            chosen = self._common(own[0], sums[0], sums[1])
-            if chosen is not None:
-                return chosen
-        return 0, {self._wide(value): 1}
-
-    def _limited(
-        self, value: Value, form: tuple[int, Mapping[Value, int]]
-    ) -> tuple[int, Mapping[Value, int]]:
-        return form if len(form[1]) <= _MOST_TERMS else (0, {self._wide(value): 1})
-
-    def _extended(
-        self, value: Apply, inner: tuple[int, Mapping[Value, int]]
-    ) -> tuple[int, Mapping[Value, int]]:
-        """The form of an extension: that of the extended value, if that is a sum."""
-        part = value.arguments[0]
-        if inner == (0, {self._wide(part): 1}):
-            # Its own width decides by which bits it is extended.
-            wide = self._wide(part, signed=value.operation == "sext")
-            return 0, {wide: 1}
-        return inner
+            form = _added(sums[0], sums[1], 1)
+        elif operation == "sub":
+            form = _added(sums[0], sums[1], -1)
+        elif operation == "shl" and (by := number_of(own[1])) is not None and by < WIDE:
+            form = _scaled(sums[0], 1 << by)
+        elif _is_inverted(value):
+            form = _added((-1, {}), sums[0], -1)
+        elif _is_from_zero(value) and sums[0][0] >= 0 and all(map(_is_counted, sums[0][1].items())):
+            form = sums[0]
+        elif operation == "mul":
+            form = self._multiplied(sums[0], sums[1])
+        elif operation in ("zext", "sext", "trunc"):
+            form = sums[0]
+        elif operation == "ite":
+            form = self._common(own[0], sums[0], sums[1])
+        if form is None or len(form[1]) > _MOST_TERMS:
+            return 0, {self._wide(value, signed=signed): 1}
+        return form
 
     def _wide(self, value: Value, *, signed: bool = False) -> Value:
         return value if is_variable(value) else self.resized(value, WIDE, signed=signed)
@@ -505,11 +492,22 @@ class Expressions:
 
 
 _Sum = tuple[int, Mapping[Value, int]]
+_Signed = tuple[Value, bool]
+"""A value, and True where it is extended by its sign."""
 
 
 def _is_inverted(value: Apply) -> bool:
     """True of all bits of a number the other way: -1 minus it."""
     return value.operation == "xor" and number_of(value.arguments[1]) == (1 << value.bits) - 1
+
+
+def _is_negative(value: Value) -> bool:
+    """True of a value whose sign bit is known to be 1: a number that sums subtract."""
+    if not isinstance(value, Apply) or value.operation not in ("or", "xor", "smin"):
+        return False
+    number = number_of(value.arguments[-1])
+    is_of_other = value.operation != "xor" or is_small(value.arguments[0])
+    return number is not None and number >> (value.bits - 1) == 1 and is_of_other
 
 
 def _is_from_zero(value: Apply) -> bool:

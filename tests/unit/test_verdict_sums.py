@@ -342,3 +342,39 @@ OUT: ret;
     kind = judge(kernel_of(file, file.functions["k"])).kind
     expected = (VerdictKind.RACE_FREE,) if is_right else (VerdictKind.RACE, VerdictKind.LAUNCH)
     assert kind in expected
+
+
+@pytest.mark.parametrize(
+    ("part", "extended"),
+    [
+        ("mov.u32 %r3, %r2;", "s32"),  # A parameter, which is below 0.
+        ("xor.b32 %r3, %r2, 1;", "s32"),
+        ("add.s32 %r4, %r1, -4; min.s32 %r3, %r4, -1;", "s32"),
+        ("add.s32 %r4, %r1, -4; min.s32 %r3, %r4, -1;", "u32"),
+        ("or.b32 %r3, %r1, -4; sub.s32 %r3, %r3, %r1; add.s32 %r3, %r3, 3;", "s32"),
+        ("or.b32 %r3, %r1, -4; sub.s32 %r3, %r3, %r1; add.s32 %r3, %r3, 3;", "u32"),
+        ("xor.b32 %r3, %r1, -2; add.s32 %r3, %r3, 8;", "u32"),
+    ],
+)
+def test_a_negative_part_of_a_sum_leads_back(part: str, extended: str):
+    """Threads read the element of a thread before them, where a part of the index is below 0."""
+    text = f"""
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 n) .maxntid 32, 1, 1
+{{
+    .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [a]; ld.param.u32 %r2, [n]; mov.u32 %r1, %tid.x; mov.u32 %r5, %ctaid.x;
+    setp.lt.s32 %p1, %r2, 0; setp.eq.u32 %p2, %r5, 0;
+    @!%p1 bra OUT; @!%p2 bra OUT;
+    mul.wide.s32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+    {part} add.s32 %r6, %r1, %r3;
+    mul.wide.{extended} %rd4, %r6, 4; add.s64 %rd5, %rd1, %rd4;
+    ld.global.u32 %r7, [%rd5]; st.global.u32 [%rd3], %r7;
+OUT: ret;
+}}
+"""
+    file = read_ptx(text, "k.ptx")
+    kind = judge(kernel_of(file, file.functions["k"])).kind
+    assert kind in (VerdictKind.RACE, VerdictKind.LAUNCH)
