@@ -55,15 +55,14 @@ def check(
                 f"give addresses from 0 to {limit - width}, or - for an inactive lane"
             )
         if address % alignment:
-            raise AddressError(f"lane {lane}: {not_aligned(address, str(address), alignment)}")
+            raise AddressError(f"lane {lane}: {_not_aligned(address, alignment)}")
 
 
-def not_aligned(address: int, text: str, alignment: int) -> str:
-    """The fault of an address, written as ``text``, and the advice for its user."""
+def _not_aligned(address: int, alignment: int) -> str:
     least = address & -address
     size = "a byte" if least == 1 else f"{least} bytes"
     return (
-        f"address {text} is not aligned to {alignment} bytes, as this access has to be; "
+        f"address {address} is not aligned to {alignment} bytes, as this access has to be; "
         f"give a multiple of {alignment}, or accesses of {size}"
     )
 

@@ -19,11 +19,17 @@ from numpy.typing import NDArray
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.sequence import is_ptx
 from fencewright.simulator.execution import byte_access
-from fencewright.simulator.execution.addresses import not_aligned
 from fencewright.simulator.execution.byte_access import Bytes
 from fencewright.simulator.execution.convergence import Convergence, Rows
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers, lane_bits
-from fencewright.simulator.execution.launch import Hang, Launch, LaunchError, Memory, Waiting
+from fencewright.simulator.execution.launch import (
+    FaultError,
+    Hang,
+    Launch,
+    LaunchError,
+    Memory,
+    Waiting,
+)
 from fencewright.simulator.execution.program import (
     Argument,
     Compute,
@@ -74,7 +80,7 @@ from fencewright.simulator.execution.spaces import (
 )
 from fencewright.simulator.execution.unknown_values import Origins
 from fencewright.simulator.execution.values import WORD, signed
-from fencewright.simulator.semantics import tensors
+from fencewright.simulator.semantics import faults, tensors
 from fencewright.simulator.semantics.named_barriers import (
     Barrier,
     Meeting,
@@ -254,9 +260,8 @@ class _Execution:
             self.slots,
             _room_of_shared(program, resources.shared_bytes + launch.shared),
             "shared",
-            "; a launch may add some, as --shared BYTES",
         )
-        self.private = OwnMemory(waves * lanes, resources.private_bytes, "private")
+        self.private = OwnMemory(waves * lanes, resources.private_bytes, "local")
         self.at_barrier = np.full((waves, lanes), _NO_BARRIER, dtype=np.int8)
         self.barrier: Numbers = np.zeros(waves, dtype=np.int64)
         self.needed, self.arrived = np.zeros((2, self.slots, _BARRIERS), dtype=np.int64)
@@ -394,11 +399,11 @@ class _Execution:
         self.polled[rows] = self.polled[rows] + 1 if segment.spins else 0
         self.executed[rows] += len(segment.steps) + 1
         if self.executed[rows].max() > self.limit:
-            raise LaunchError(
-                f"{self.program.name}: a wave has executed {self.limit} instructions and is in a "
-                "loop that does not end; if it does, give a greater --limit",
-                self._place(segment, int(rows[0])),
-            )
+            fault = faults.endless(self.limit, "instructions of a wave")
+            row = int(rows[0])
+            thread = int(self.wave_of[row]) * self.program.lanes
+            who = faults.thread(thread, int(self.group[self.slot_of[row]]))
+            raise FaultError(fault, self._place(segment, row), "", who)
         self.idle = 0 if self.stored or not segment.spins else self.idle + 1
         self.stale = 0 if self.stored else self.stale + 1
         self.stored = False
@@ -1134,10 +1139,8 @@ class _Run:
         places = np.full(self.active.shape, shared)
         box = self._locate(instruction, MemorySpace.SHARED, places, only, map.extent)
         if shared % map.alignment:
-            raise self._refused(
-                instruction, places, map.extent, only,
-                lambda at, _: not_aligned(at, f"{at:#x}", map.alignment),
-            )  # fmt: skip
+            place = execution.shared.place
+            raise self._unaligned(instruction, places, map.extent, only, place, map.alignment)
         addresses = np.zeros((len(self.rows), len(pieces)), dtype=np.int64)
         lengths = np.zeros_like(addresses)
         addresses[lane[0]] = [map.address + each.place for each in pieces]
@@ -1206,33 +1209,37 @@ class _Run:
     ) -> Located:
         execution = self.execution
         if space in _OUTSIDE:
-            found = execution.buffers.locate(addresses, active, width)
-            describe = execution.buffers.describe
+            memory = execution.buffers
+            found = memory.locate(addresses, active, width)
         elif space is MemorySpace.SHARED:
             groups = execution.slot_of[self.rows][:, None]
             if execution.program.has_ranks:
                 groups, addresses = self._in_cluster(groups, addresses)
-            found = execution.shared.locate(addresses, active, width, groups)
-            describe = execution.shared.describe
+            memory = execution.shared
+            found = memory.locate(addresses, active, width, groups)
         else:
             lanes = active.shape[1]
             owners = self.rows[:, None] * lanes + np.arange(lanes, dtype=np.int64)
-            found = execution.private.locate(addresses, active, width, owners)
-            describe = execution.private.describe
+            memory = execution.private
+            found = memory.locate(addresses, active, width, owners)
         if found.wrong is not None:
-            raise self._refused(instruction, addresses, width, found.wrong, describe)
+            raise self._refused(instruction, addresses, width, found.wrong, memory.describe)
         alignment = self._alignment(instruction)
         if alignment > 1:
             unaligned = active & (addresses & (alignment - 1) != 0)
             if unaligned.any():
-                raise self._refused(
-                    instruction,
-                    addresses,
-                    width,
-                    unaligned,
-                    lambda address, _: not_aligned(address, f"{address:#x}", alignment),
-                )
+                place = memory.place
+                raise self._unaligned(instruction, addresses, width, unaligned, place, alignment)
         return found
+
+    def _unaligned(
+        self, instruction: MemoryInstruction, addresses: Numbers, width: Numbers | int,
+        wrong: LaneFlags, place: Callable[[int], tuple[str, int]], alignment: int,
+    ) -> LaunchError:  # fmt: skip
+        def describe(address: int, size: int) -> str:
+            return faults.unaligned(*place(address), size, alignment)
+
+        return self._refused(instruction, addresses, width, wrong, describe)
 
     def _in_cluster(self, groups: Numbers, addresses: Numbers) -> tuple[Numbers, Numbers]:
         """The places of work-groups and the addresses in their shared memory, by ranks."""
@@ -1257,11 +1264,9 @@ class _Run:
         wave = self.rows[row]
         group = self.execution.group[self.execution.slot_of[wave]]
         size = int(np.broadcast_to(width, addresses.shape)[row, lane])
-        return LaunchError(
-            f"{instruction.text}: lane {lane} of wave {self.execution.wave_of[wave]} of "
-            f"work-group {group}: {describe(int(addresses[row, lane]), size)}",
-            instruction.place,
-        )
+        thread = int(self.execution.wave_of[wave]) * self.execution.program.lanes + lane
+        fault, who = describe(int(addresses[row, lane]), size), faults.thread(thread, int(group))
+        return FaultError(fault, instruction.place, instruction.text, who)
 
     def _tell(
         self,

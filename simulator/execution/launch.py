@@ -22,7 +22,8 @@ from fencewright.simulator.execution.program import (
     LaneValue,
     TensorStep,
 )
-from fencewright.simulator.semantics.tensors import MOST_CLUSTER, TensorMap
+from fencewright.simulator.semantics import faults
+from fencewright.simulator.semantics.tensors import TensorMap
 
 BASE = 1 << 30
 """Buffers are aligned to so many bytes, and nothing lies below."""
@@ -35,8 +36,7 @@ LOCAL = 1 << 45
 MAX_BYTES = 16 << 30
 """All buffers together: the capacity of a machine that runs this."""
 
-MAX_THREADS = 1024
-"""Threads of a work-group. Source: CUDA C++ Programming Guide, 16.2; LLVM AMDGPUUsage, 1024."""
+MAX_THREADS = faults.MOST_THREADS
 MOST_ITEMS = (1 << 32) - 1
 """Work-items of a dispatch in one dimension. Source: HSA Platform System Architecture, 2.9.6."""
 
@@ -50,6 +50,14 @@ class LaunchError(ValueError):
         column = f":{place.column}" if place and place.column else ""
         where = "" if place is None else f"{place}{column}: "
         super().__init__(f"{where}{reason}")
+
+
+class FaultError(LaunchError):
+    """The end of an execution at an instruction of a thread, in the words of every executor."""
+
+    def __init__(self, fault: str, place: SourceLocation | None, name: str, thread: str):
+        super().__init__(faults.line(fault, None, name, thread), place)
+        self.args = (faults.line(fault, place, name, thread),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +233,8 @@ def _fill(zeros: NDArray[np.uint8], data: NDArray[np.uint8]) -> None:
 def allocate(program: LaneProgram, launch: Launch) -> Memory:
     """The memory that a launch begins with. Raises ``LaunchError`` for a launch that cannot be."""
     _check_sizes(program, launch)
-    if len(launch.arguments) != len(program.given):
-        names = ", ".join(each.name for each in program.given)
-        raise LaunchError(
-            f"{program.name} takes {len(program.given)} arguments ({names}), "
-            f"not {len(launch.arguments)}: give a value for each"
-        )
+    parameters = [(each.name, each.bits) for each in program.given]
+    _refuse(faults.of_arguments(program.name, parameters, len(launch.arguments)))
     values: list[int] = []
     found: dict[str, _Contents] = {}
     address = BASE
@@ -250,7 +254,7 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
     takes_maps = any(isinstance(step, TensorStep) for each in program.blocks for step in each.steps)
     for parameter, argument in zip(program.given, launch.arguments, strict=True):
         if isinstance(argument, SameBuffer):
-            _check_pointer(parameter)
+            _refuse(faults.of_buffer(parameter.name, parameter.bits))
             values.append(values[argument.argument])
             continue
         if isinstance(argument, StructArgument):
@@ -315,43 +319,18 @@ def _laid_out(contents: Mapping[str, _Contents], values: tuple[int, ...], last: 
 
 
 def _check_sizes(program: LaneProgram, launch: Launch) -> None:
-    if min(*launch.grid, *launch.block) < 1:
-        raise LaunchError(
-            f"a grid of {_sized(launch.grid)} work-groups of {_sized(launch.block)} threads: "
-            "each has to be at least 1"
-        )
-    if program.block_size is not None and program.block_size != launch.block:
-        raise LaunchError(
-            f"{program.name} is compiled for work-groups of {_sized(program.block_size)} threads, "
-            f"not {_sized(launch.block)}"
-        )
-    if launch.threads > MAX_THREADS:
-        raise LaunchError(
-            f"a work-group of {launch.threads} threads does not fit: at most {MAX_THREADS}"
-        )
-    if program.most_threads is not None and launch.threads > program.most_threads:
-        raise LaunchError(
-            f"{program.name} is compiled for work-groups of up to {program.most_threads} threads, "
-            f"not {launch.threads}"
-        )
-    if program.cluster is not None and program.cluster != launch.cluster:
-        raise LaunchError(
-            f"{program.name} is compiled for clusters of {_sized(program.cluster)} work-groups, "
-            f"not {_sized(launch.cluster)}"
-        )
-    items = tuple(a * b for a, b in zip(launch.grid, launch.block, strict=True))
-    if program.target in KNOWN_CHIPS and max(items) > MOST_ITEMS:
-        raise LaunchError(f"{max(items)} work-items in one dimension: {MOST_ITEMS} are the most")
     cluster = math.prod(launch.cluster)
     if cluster > 1 and program.target in KNOWN_CHIPS and not KNOWN_CHIPS[program.target].clusters:
         raise LaunchError(f"{program.target} has no clusters: leave the cluster out")
-    if cluster > MOST_CLUSTER:
-        raise LaunchError(f"a cluster of {cluster} work-groups: {MOST_CLUSTER} are the most")
-    if any(size % of for size, of in zip(launch.grid, launch.cluster, strict=True)):
-        raise LaunchError(
-            f"a grid of {_sized(launch.grid)} work-groups is no whole number of clusters of "
-            f"{_sized(launch.cluster)}"
+    _refuse(
+        faults.of_sizes(
+            program.name, launch.grid, launch.block, launch.cluster, declared=program.block_size,
+            most=program.most_threads, clusters=program.cluster, has_limits=is_ptx(program.target),
         )
+    )  # fmt: skip
+    items = tuple(a * b for a, b in zip(launch.grid, launch.block, strict=True))
+    if program.target in KNOWN_CHIPS and max(items) > MOST_ITEMS:
+        raise LaunchError(f"{max(items)} work-items in one dimension: {MOST_ITEMS} are the most")
     if launch.groups % cluster:
         raise LaunchError(
             f"{launch.groups} work-groups are no whole number of clusters of {cluster}"
@@ -360,11 +339,13 @@ def _check_sizes(program: LaneProgram, launch: Launch) -> None:
         raise LaunchError(f"a sample of {launch.sample} work-groups: at least 1")
     most = _shared_limit(program.target)
     needed = program.resources.shared_bytes + launch.shared
-    if most is not None and needed > most:
-        raise LaunchError(
-            f"a work-group of {program.name} does not fit: it needs {needed} bytes of shared "
-            f"memory, and {program.target} has {most}"
-        )
+    _refuse(faults.of_shared(needed, needed if most is None else most))
+
+
+def _refuse(fault: str) -> None:
+    """Raise ``LaunchError`` for a fault."""
+    if fault:
+        raise LaunchError(fault)
 
 
 def _shared_limit(target: str) -> int | None:
@@ -372,10 +353,6 @@ def _shared_limit(target: str) -> int | None:
     if is_ptx(target):
         return ptx_rows.hierarchy_of(target, f"a launch on {target}").shared_block
     return KNOWN_CHIPS[target].lds_bytes if target in KNOWN_CHIPS else None
-
-
-def _sized(size: Size) -> str:
-    return "x".join(map(str, size))
 
 
 def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents | None:
@@ -394,7 +371,7 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
         found = _Contents(len(data), data)
     else:
         return None
-    _check_pointer(parameter)
+    _refuse(faults.of_buffer(parameter.name, parameter.bits))
     return found
 
 
@@ -403,22 +380,8 @@ def _struct_room(parameter: KernelParameter, argument: StructArgument) -> bytes:
     size = parameter.bits // 8
     if parameter.is_buffer:
         raise LaunchError(f"{parameter.name} is a buffer, not a struct: give an array")
-    if len(argument.content) > size:
-        raise LaunchError(
-            f"{parameter.name} is given a struct of {len(argument.content)} bytes, but has {size}"
-        )
+    _refuse(faults.of_struct(parameter.name, len(argument.content), size))
     return argument.content
-
-
-def _check_pointer(parameter: KernelParameter) -> None:
-    """Raise ``LaunchError`` for a buffer in the place of a number."""
-    if parameter.bits == 64:
-        return
-    by_value = f": give {parameter.bits // 8} bytes" if parameter.bits > 64 else ""
-    raise LaunchError(
-        f"{parameter.name} is a number of {parameter.bits} bits, not a buffer"
-        f"{by_value or ': give a number'}"
-    )
 
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
@@ -433,25 +396,16 @@ def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
         )
     if isinstance(argument, np.ndarray) and argument.ndim:
         return int.from_bytes(argument.tobytes(), "little")
-    if isinstance(argument, int | np.integer):
-        if not -(1 << parameter.bits - 1) <= int(argument) < 1 << parameter.bits:
-            raise LaunchError(
-                f"{parameter.name} has {parameter.bits} bits: {argument} does not fit"
-            )
-        return int(argument) & (1 << parameter.bits) - 1
-    if parameter.is_integer and isinstance(argument, float | np.floating):
-        raise LaunchError(f"{parameter.name} is {argument}, but it is an integer")
-    formats = {16: "<e", 32: "<f", 64: "<d"}
-    if parameter.bits not in formats or not isinstance(argument, float | np.floating):
+    if not isinstance(argument, int | float | np.integer | np.floating):
         raise LaunchError(
             f"{parameter.name} is a number of {parameter.bits} bits, not {argument!r}"
         )
-    try:
-        return int.from_bytes(struct.pack(formats[parameter.bits], float(argument)), "little")
-    except OverflowError:
-        raise LaunchError(
-            f"{parameter.name} has {parameter.bits} bits: {argument} does not fit"
-        ) from None
+    number = int(argument) if isinstance(argument, int | np.integer) else float(argument)
+    bits, is_integer = parameter.bits, parameter.is_integer
+    _refuse(faults.of_number(parameter.name, bits, number, is_integer=is_integer))
+    if isinstance(number, int):
+        return number & (1 << bits) - 1
+    return int.from_bytes(struct.pack(faults.NUMBERS[bits], number), "little")
 
 
 def _segment(program: LaneProgram, values: Sequence[int], launch: Launch) -> bytes:

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from fencewright.simulator.execution.byte_access import Bytes
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 from fencewright.simulator.execution.launch import BASE, LOCAL, Buffer, Memory
+from fencewright.simulator.semantics import faults
+from fencewright.simulator.semantics.tensors import RANK_BITS
 
 _PADDING = 16
+_ADDRESS = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,36 +59,35 @@ class Buffers:
 
     def describe(self, address: int, width: int) -> str:
         """The reason that there is nothing at an address, and the advice for its user."""
-        page = address // BASE
-        buffer = self._buffers[page] if 0 <= page < len(self._buffers) else None
+        buffer = self.buffer_at(address)
         if address >= LOCAL:
             return (
                 f"byte {address - LOCAL} of local memory, of which only the pointer knows that it "
                 "is local: waves do not execute it; fence-check --launch does"
             )
         if buffer is None:
-            return f"address {address:#x} is in no buffer; the first is at {BASE:#x}"
-        beyond = address + width - buffer.address - buffer.size
-        return (
-            f"address {address:#x} is {beyond} bytes beyond the {buffer.size} bytes of "
-            f"'{buffer.name}'; give it {buffer.size + beyond} or more"
-        )
+            return faults.nowhere(address & _ADDRESS, width)
+        at = address - buffer.address
+        return faults.outside("global", buffer.name, at, width, buffer.size)
 
     def buffer_at(self, address: int) -> Buffer | None:
         """The buffer that has an address."""
-        return self._buffers[address // BASE]
+        page = address // BASE
+        return self._buffers[page] if 0 <= page < len(self._buffers) else None
+
+    def place(self, address: int) -> tuple[str, int]:
+        """The name of the memory of an address, and the byte there."""
+        buffer = self.buffer_at(address)
+        assert buffer is not None
+        return buffer.name, address - buffer.address
 
 
 class OwnMemory:
-    """Memory of which each owner, a work-group or a lane, has ``size`` bytes from 0.
+    """Memory of which each owner, a work-group or a lane, has ``size`` bytes from 0."""
 
-    ``remedy``: what one may do who needs more.
-    """
-
-    def __init__(self, owners: int, size: int, name: str, remedy: str = "") -> None:
+    def __init__(self, owners: int, size: int, space: str) -> None:
         self.size = size
-        self.name = name
-        self._remedy = remedy
+        self.space = space
         self._room = -(-size // _PADDING) * _PADDING
         self.bytes: Bytes = np.zeros(max(owners * self._room, _PADDING), dtype=np.uint8)
 
@@ -110,10 +112,13 @@ class OwnMemory:
 
     def describe(self, address: int, width: int) -> str:
         """The reason that there is nothing at an address."""
-        return (
-            f"bytes {address} to {address + width - 1} are beyond the {self.size} bytes of "
-            f"{self.name} memory that the kernel has{self._remedy}"
-        )
+        if address < 0 or address >> RANK_BITS:
+            return faults.nowhere(address & 0xFFFFFFFF, width)
+        return faults.outside(self.space, *self.place(address), width, self.size)
+
+    def place(self, address: int) -> tuple[str, int]:
+        """The name of the memory of an address, and the byte there."""
+        return f"{self.space} memory", address & (1 << RANK_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -341,15 +341,7 @@ def is_access(site: Site) -> bool:
 
 def problem_of(run: Run) -> str:
     """The reason that a run did not end, or may have done more than was executed; "" of others."""
-    outcome = run.outcome
-    if not outcome.problem:
-        return _unknown(run, run.machine.skipped)
-    text = outcome.problem
-    if outcome.site is None:
-        return text
-    site = run.program.sites[outcome.site]
-    text = f"{text}, at {site.place} ({site.name})"
-    return text if outcome.thread is None else f"{text}, {outcome.thread}"
+    return run.problem or _unknown(run, run.machine.skipped)
 
 
 def _unknown(run: Run, sites: Collection[int]) -> str:

@@ -7,8 +7,29 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from fencewright.simulator.semantics import floats, integers
+from fencewright.simulator.semantics import floats
 from fencewright.simulator.semantics.term import Sort, Term, in_order
+
+
+def nth_set(mask: int, base: int, offset: int) -> int:
+    """PTX fns: the n-th set bit from a place; all bits if there is none."""
+    offset = (offset ^ 1 << 31) - (1 << 31)
+    if not offset:
+        return base if base < 32 and mask >> base & 1 else 0xFFFFFFFF
+    left, at, step = abs(offset), base, 1 if offset > 0 else -1
+    while 0 <= at < 32:
+        if mask >> at & 1:
+            left -= 1
+            if not left:
+                return at
+        at += step
+    return 0xFFFFFFFF
+
+
+def reverse(width: int, value: int) -> int:
+    """brev."""
+    return int(f"{value:0{width}b}"[::-1], 2)
+
 
 NAMES: Mapping[str, object] = MappingProxyType(
     {
@@ -17,8 +38,7 @@ NAMES: Mapping[str, object] = MappingProxyType(
             floats.f32, floats.f64, floats.bits32, floats.bits64, floats.fma32, floats.exactly,
             floats.to_float, floats.from_float, floats.integral, floats.approximately,
             floats.to_integer, floats.of_integer, floats.convert, floats.scaled,
-            floats.convert_small, floats.fused_and_scaled, integers.nth_set,
-            integers.reverse,
+            floats.convert_small, floats.fused_and_scaled, nth_set, reverse,
         )
     }
 )  # fmt: skip

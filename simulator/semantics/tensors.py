@@ -22,10 +22,6 @@ CORNERS: Mapping[int, int] = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}
 """By dimensions: corners are from minus this up to below it. Source: PTX ISA, 5.5.4.1."""
 RANK_BITS = 24
 """The bits of an address of shared memory below the rank of its CTA in the cluster."""
-MOST_CLUSTER = 16
-"""Blocks of a cluster, where more than 8 need an attribute. Source: CUDA Programming Guide,
-"Compute Capabilities".
-"""
 ALIGNMENT = 128
 """Of a box in shared memory. Source: PTX ISA, cp.async.bulk.tensor."""
 _CHUNK = 16

@@ -16,10 +16,12 @@ from math import prod
 from pathlib import Path
 from random import Random
 from struct import unpack_from
+from typing import Literal
 
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.statements import number as integer
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter, PtxVariable
+from fencewright.simulator.semantics import faults
 from fencewright.simulator.semantics.floats import FORMATS, from_float
 from fencewright.simulator.semantics.operands import literal
 from fencewright.simulator.semantics.tensors import (
@@ -27,7 +29,6 @@ from fencewright.simulator.semantics.tensors import (
     ELEMENTS,
     FORM_OF_PIXELS,
     MOST_BOX,
-    MOST_CLUSTER,
     MOST_DIMENSIONS,
     MOST_PIXELS,
     SWIZZLES,
@@ -49,13 +50,10 @@ from fencewright.simulator.threads.schedule import (
 from fencewright.simulator.threads.unknown import OutOfBounds
 
 Size = tuple[int, int, int]
-MOST_THREADS = 1024
-"""Threads of a block. Source: CUDA Programming Guide, "Compute Capabilities"."""
 MOST_SHARED = 232448
-"""Bytes of shared memory of a block, of sm_90 and sm_100. Source: the same."""
-MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-MOST_LANES = (1024, 1024, 64)
-"""Blocks of a grid and threads of a block in each dimension. Source: the same."""
+"""Bytes of shared memory of a block, of sm_90 and sm_100. Source: CUDA Programming Guide, "Compute
+Capabilities".
+"""
 MOST_AT_ONCE = 1 << 20
 """Threads of a launch that are executed here."""
 MOST_TURNS = 20_000_000
@@ -429,6 +427,14 @@ class Run:
     arguments: tuple[Allocation | None, ...]
 
     @property
+    def problem(self) -> str:
+        """The reason of a stop, with its place; "" where nothing is wrong."""
+        found = self.outcome
+        site = None if found.site is None else self.program.sites[found.site]
+        place, name = (None, "") if site is None else (site.place, site.name)
+        return found.problem and faults.line(found.problem, place, name, site and found.thread)
+
+    @property
     def stops(self) -> Mapping[int, Stops]:
         """The stops of its threads before strong operations, of those that had some."""
         return {each.number: each.stops for each in self.machine.threads if each.stops}
@@ -491,40 +497,31 @@ def settled(module: Module, launch: Launch) -> tuple[PtxFunction, Launch]:
     block = launch.block or kernel.threads or most
     if block is None:
         raise LaunchError(f"{kernel.name} declares no .reqntid: give the block, as <<<4, 128>>>")
-    threads = block[0] * block[1] * block[2]
-    if threads > MOST_THREADS:
-        raise LaunchError(f"a block of {threads} threads: {MOST_THREADS} are the most")
-    if kernel.threads not in (None, block):
-        needed = ", ".join(map(str, kernel.threads))
-        raise LaunchError(f"{kernel.name} needs a block of ({needed}) threads")
-    if most is not None and threads > most[0] * most[1] * most[2]:
-        raise LaunchError(
-            f"a block of {threads} threads: {kernel.name} declares {most[0] * most[1] * most[2]} "
-            "as the most (.maxntid)"
+    cluster = launch.cluster or kernel.cluster or (1, 1, 1)
+    _refuse(
+        faults.of_sizes(
+            kernel.name, launch.grid, block, cluster, declared=kernel.threads,
+            most=prod(most) if most else None, clusters=kernel.cluster, has_limits=True,
         )
-    for sizes, limits, what in (
-        (launch.grid, MOST_BLOCKS, "grid"), (block, MOST_LANES, "block"),
-    ):  # fmt: skip
-        if any(size > limit for size, limit in zip(sizes, limits, strict=True)):
-            raise LaunchError(f"a {what} of {sizes}: {limits} are the most")
-    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
-    if blocks * threads > MOST_AT_ONCE:
-        raise LaunchError(f"{blocks * threads} threads: {MOST_AT_ONCE} are the most here")
-    declared = kernel.cluster
-    if launch.cluster and declared and launch.cluster != declared:
-        raise LaunchError(f"a cluster of {launch.cluster}: {kernel.name} declares {declared}")
-    cluster = launch.cluster or declared or (1, 1, 1)
-    if cluster[0] * cluster[1] * cluster[2] > MOST_CLUSTER:
-        raise LaunchError(f"a cluster of {cluster} blocks: {MOST_CLUSTER} are the most")
-    if any(size % of for size, of in zip(launch.grid, cluster, strict=True)):
-        raise LaunchError(f"a grid of {launch.grid} is no whole number of clusters of {cluster}")
-    if len(launch.arguments) != len(kernel.parameters):
-        names = ", ".join(f".{each.type} {each.name}" for each in kernel.parameters)
-        raise LaunchError(
-            f"the parameters of {kernel.name} are ({names}): "
-            f"{len(launch.arguments)} of {len(kernel.parameters)} arguments are given"
-        )
+    )  # fmt: skip
+    threads = prod(launch.grid) * prod(block)
+    _refuse(threads > MOST_AT_ONCE and f"{threads} threads: {MOST_AT_ONCE} are the most here")
+    parameters = [
+        (faults.parameter_name(kernel.name, each.name, number), _bits_of(each))
+        for number, each in enumerate(kernel.parameters)
+    ]
+    _refuse(faults.of_arguments(kernel.name, parameters, len(launch.arguments)))
     return kernel, replace(launch, kernel=kernel.name, block=block, cluster=cluster)
+
+
+def _refuse(fault: str | Literal[False]) -> None:
+    """Raise ``LaunchError`` for a fault."""
+    if fault:
+        raise LaunchError(fault)
+
+
+def _bits_of(parameter: PtxParameter) -> int:
+    return 8 * (parameter.size or _element_size(parameter.type))
 
 
 def _element(type: str) -> tuple[str, int, int]:
@@ -696,13 +693,12 @@ def arguments_of(
         zip(kernel.parameters, launch.arguments, strict=True)
     ):
         if isinstance(given, int | float):
-            allocation, value = None, number_bytes(parameter, given, number)
+            allocation, value = None, number_bytes(kernel.name, parameter, given, number)
         elif isinstance(given, Struct):
-            allocation, value = None, _struct_bytes(memory, parameter, given, number, known)
+            name = faults.parameter_name(kernel.name, parameter.name, number)
+            allocation, value = None, _struct_bytes(memory, parameter, given, name, known)
         else:
-            # Compilers name a parameter after the kernel, and the argument says more.
-            given_by_compiler = parameter.name == f"{kernel.name}_param_{number}"
-            name = f"argument {number}" if given_by_compiler else parameter.name
+            name = faults.parameter_name(kernel.name, parameter.name, number)
             of = given.array if isinstance(given, Tensor) else given
             if isinstance(of, Array):
                 allocation = _array(memory, name, of)
@@ -716,12 +712,8 @@ def arguments_of(
                 content = _map(memory, f"the map of {name}", given, allocation)
             if parameter.size is not None:
                 value = bytes(content.data[: parameter.size])
-            elif _element_size(parameter.type) != 8:
-                raise LaunchError(
-                    f"argument {number} is an array, but {parameter.name} is .{parameter.type}: "
-                    "a number is needed"
-                )
             else:
+                _refuse(faults.of_buffer(name, _bits_of(parameter)))
                 value = content.base.to_bytes(8, "little")
         known.append(allocation)
         yield allocation, value
@@ -765,7 +757,7 @@ def struct_layout(given: Struct) -> tuple[bytes, tuple[tuple[int, Array | Same],
 
 
 def _struct_bytes(
-    memory: Memory, parameter: PtxParameter, given: Struct, number: int,
+    memory: Memory, parameter: PtxParameter, given: Struct, name: str,
     known: Sequence[Allocation | None],
 ) -> bytes:  # fmt: skip
     """The bytes of a struct with the addresses of its arrays. Raises ``LaunchError``."""
@@ -775,38 +767,24 @@ def _struct_bytes(
         target = (
             known[member.argument]
             if isinstance(member, Same)
-            else _array(memory, f"argument {number} at byte {at}", member)
+            else _array(memory, f"{name} at byte {at}", member)
         )
         assert target is not None
         found[at : at + 8] = target.base.to_bytes(8, "little")
-    if parameter.size is None or len(found) > parameter.size:
-        size = parameter.size or _element_size(parameter.type)
-        raise LaunchError(
-            f"argument {number} is a struct of {len(found)} bytes, but {parameter.name} has {size}"
-        )
-    return bytes(found) + bytes(parameter.size - len(found))
+    room = _bits_of(parameter) // 8
+    _refuse(faults.of_struct(name, len(found), room))
+    return bytes(found) + bytes(room - len(found))
 
 
-def number_bytes(parameter: PtxParameter, given: float, number: int) -> bytes:
+def number_bytes(kernel: str, parameter: PtxParameter, given: float, number: int) -> bytes:
     """The bytes of a parameter that is given as a number. Raises ``LaunchError``."""
-    if parameter.size is not None:
-        raise LaunchError(
-            f"argument {number} is a number, but {parameter.name} has {parameter.size} bytes: "
-            f"give b8[{parameter.size}]"
-        )
-    element = element_of(parameter.type)
-    if isinstance(given, float) and (element is None or element[0] not in ("f", "bf", "b")):
-        raise LaunchError(f"argument {number} is {given}, but {parameter.name} is an integer")
-    if isinstance(given, int) and element is not None and element[0] not in ("f", "bf"):
-        bits = element[1] * element[2]
-        if not -(1 << bits - 1) <= given < 1 << bits:
-            raise LaunchError(
-                f"argument {number} is {given}, but {parameter.name} has {bits} bits: give a "
-                f"number from {-(1 << bits - 1)} to {(1 << bits) - 1}"
-            )
-    if isinstance(given, float) and parameter.type in ("b32", "b64"):
-        return _bytes_of(given, f"f{parameter.type[1:]}")
-    return _bytes_of(given, parameter.type)
+    letter, _, _ = _element(parameter.type)
+    bits, is_whole = _bits_of(parameter), isinstance(given, int)
+    if letter != "bf" and not (letter == "f" and is_whole):
+        name = faults.parameter_name(kernel, parameter.name, number)
+        _refuse(faults.of_number(name, bits, given, is_integer=letter not in ("f", "b")))
+    type = parameter.type if letter != "b" else f"b{bits}" if is_whole else f"f{bits}"
+    return _bytes_of(given, type)
 
 
 def _initialise(found: Allocation, variable: PtxVariable, globals_: dict[str, int]) -> None:
@@ -854,8 +832,7 @@ def execute(
         _initialise(allocation, module.ptx.variables[name], globals_)
     program = module.program(kernel.name, globals_)
     shared = program.shared_size + launch.shared
-    if shared > MOST_SHARED:
-        raise LaunchError(f"{shared} bytes of shared memory: {MOST_SHARED} are the most")
+    _refuse(faults.of_shared(shared, MOST_SHARED))
     machine = Machine(
         program.sites, memory, launch.grid, launch.block, launch.cluster, shared, launch.shared,
         program.reserves,

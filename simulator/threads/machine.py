@@ -121,7 +121,9 @@ class Machine:
 
     # Addresses
 
-    def locate(self, thread: Thread, address: Any, space: str, site: int) -> tuple[Allocation, int]:
+    def locate(
+        self, thread: Thread, address: Any, size: int, space: str, site: int
+    ) -> tuple[Allocation, int]:
         """The allocation of an address and the place in it; spaces: g generic, s shared, l, p."""
         address = address.__index__()
         window = address >> 32
@@ -130,16 +132,16 @@ class Machine:
                 return found, address & OFFSET
             space = {SHARED_WINDOW: "s", LOCAL_WINDOW: "l", PARAM_WINDOW: "p"}.get(window, "")
         if space == "s":
-            return self._shared(thread, address & OFFSET, site), address & SHARED_OFFSET
+            return self._shared(thread, address & OFFSET, size, site), address & SHARED_OFFSET
         if space == "l":
             if thread.local is None:
                 thread.local = Allocation("local", self.local_size, "local")
             return thread.local, address & OFFSET
         if space == "p":
             return self.params, address & OFFSET
-        raise outside(None, address, 0, 1)
+        raise outside(None, address, 0, size)
 
-    def _shared(self, thread: Thread, address: int, site: int) -> Allocation:
+    def _shared(self, thread: Thread, address: int, size: int, site: int) -> Allocation:
         rank = address >> RANK_BITS
         if rank == thread.rank:
             return thread.shared
@@ -147,15 +149,15 @@ class Machine:
             if each.rank == rank:
                 self.observer.remote(thread, each, site)
                 return each.shared
-        raise outside(None, address, 0, 1)
+        raise outside(None, address, 0, size)
 
     def find(
         self, thread: Thread, address: Any, size: int, space: str, site: int
     ) -> tuple[Allocation, int]:
         """``locate``, with bounds and alignment checked. Raises ``OutOfBounds``."""
-        memory, at = self.locate(thread, address, space, site)
+        memory, at = self.locate(thread, address, size, space, site)
         if at + size > memory.size or (size and at % min(size, 16)):
-            raise outside(memory, address, at, size)
+            raise outside(memory, address, at, size, min(size, 16))
         return memory, at
 
     # Weak accesses: one function for each size and space, made once for a launch
@@ -173,7 +175,7 @@ class Machine:
             elif space == "g" and (found := get(address >> 32)) is not None:
                 memory, at = found, address & OFFSET
             else:
-                memory, at = locate(thread, address, space, site)
+                memory, at = locate(thread, address, size, space, site)
             if at + size > memory.size or at & low:
                 raise outside(memory, address, at, size)
             if watched:
@@ -198,7 +200,7 @@ class Machine:
             elif space == "g" and (found := get(address >> 32)) is not None:
                 memory, at = found, address & OFFSET
             else:
-                memory, at = locate(thread, address, space, site)
+                memory, at = locate(thread, address, size, space, site)
             if at + size > memory.size or at & low:
                 raise outside(memory, address, at, size)
             if memory.space == "const":
@@ -520,7 +522,7 @@ class Machine:
         places = [(each.__index__() ^ 1 << 31) - (1 << 31) for each in coordinates]
         by = None if offsets is None else [each.__index__() for each in offsets]
         pieces = found.box_at(places, is_load=mbarrier is not None, offsets=by)
-        tensor, base = self.locate(thread, found.address, "g", site)
+        tensor, base = self.locate(thread, found.address, 1, "g", site)
         update = (updates or {}).get(found.element)
         for each in pieces:
             begin = base + each.place
@@ -529,7 +531,7 @@ class Machine:
         for address, barrier in _targets(shared, mbarrier, mask):
             memory, at = self.find(thread, address, 16, "s", site)
             if at % ALIGNMENT or at + found.extent > memory.size:
-                raise outside(memory, address, at, max(found.extent, ALIGNMENT))
+                raise outside(memory, address, at, found.extent, ALIGNMENT)
             signalled, parts = None, list[_Part]()
             if barrier is not None:
                 signalled = self.mbarrier(thread, barrier, "s", site)

@@ -9,6 +9,7 @@ Source: PTX ISA, "State Spaces"; "Generic Addressing".
 from mmap import mmap
 from typing import Any
 
+from fencewright.simulator.semantics import faults
 from fencewright.simulator.semantics.tensors import RANK_BITS
 from fencewright.simulator.threads.unknown import OutOfBounds, Unknown
 
@@ -113,16 +114,14 @@ class Memory:
         return found
 
 
-def outside(allocation: Allocation | None, address: int, at: int, size: int) -> OutOfBounds:
+def outside(
+    allocation: Allocation | None, address: int, at: int, size: int, alignment: int = 0
+) -> OutOfBounds:
     """The error of an access that is not within an allocation, or not at a multiple of its size."""
     if allocation is None:
-        return OutOfBounds(f"out of bounds: an access to {address:#x}, where there is nothing")
-    if at + size <= allocation.size:
-        return OutOfBounds(
-            f"unaligned: {size} bytes at {address:#x}, {allocation.place(at)}, which is no "
-            f"multiple of {size}"
-        )
-    return OutOfBounds(
-        f"out of bounds: {size} bytes at {address:#x}, byte {at} of {allocation.name}, which has "
-        f"{allocation.size} bytes from {address - at:#x} on"
-    )
+        return OutOfBounds(faults.nowhere(address, size))
+    space, room = allocation.space, allocation.size
+    name = allocation.name if space in ("global", "const") else f"{space} memory"
+    if at + size <= room:
+        return OutOfBounds(faults.unaligned(name, at, size, alignment or size))
+    return OutOfBounds(faults.outside(space, name, at, size, room))

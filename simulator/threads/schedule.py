@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencewright.lowering.ptx.code.text import PtxFunction
+from fencewright.simulator.semantics import faults
 from fencewright.simulator.threads.lanes import (
     FOLDS,
     BarrierWait,
@@ -199,10 +200,7 @@ class Scheduler:
                 outcome.hang = tuple(self._waiting())
                 return outcome
             if outcome.steps > self.limit:
-                outcome.problem = (
-                    f"{self.limit} turns of its threads are not enough: a loop does not end, or "
-                    "the launch is too large; give fewer blocks"
-                )
+                outcome.problem = faults.endless(self.limit, "turns of its threads")
                 outcome.thread, outcome.site = thread, self._site_of(thread)
                 return outcome
             try:

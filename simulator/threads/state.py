@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
+from fencewright.simulator.semantics import faults
 from fencewright.simulator.semantics.mbarriers import PARITY
 from fencewright.simulator.threads.memory import Allocation
 
@@ -65,7 +66,7 @@ class Thread:
         self.is_lazy = False
 
     def __str__(self) -> str:
-        return f"thread {self.index} of block {self.block.number}"
+        return faults.thread(self.index, self.block.number)
 
 
 class Block:

@@ -126,12 +126,12 @@ def test_clusters_that_cannot_be_are_refused() -> None:
     with pytest.raises(LaunchError, match="gfx942 has no clusters: leave the cluster out"):
         fencewright.execute(old, grid=8, block=64, args=arrays, cluster=2)
     text = kernel_text("s_endpgm", "gfx1250")
-    with pytest.raises(LaunchError, match="a cluster of 32 work-groups: 16 are the most"):
+    with pytest.raises(LaunchError, match="a cluster of 32 blocks: 16 are the most"):
         fencewright.execute(text, grid=32, block=64, args=arrays, cluster=32)
     dims = "    .cluster_dims:\n      - 4\n      - 1\n      - 1\n    .name: k"
     fixed = text.replace("    .name: k", dims)
     fencewright.execute(fixed, grid=8, block=64, args=arrays)
-    with pytest.raises(LaunchError, match="compiled for clusters of 4x1x1 work-groups, not 2x1x1"):
+    with pytest.raises(LaunchError, match="compiled for clusters of 4x1x1 blocks, not 2x1x1"):
         fencewright.execute(fixed, grid=8, block=64, args=arrays, cluster=2)
 
 

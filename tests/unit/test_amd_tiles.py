@@ -124,8 +124,8 @@ def test_a_descriptor_may_move_nothing(words: list[int]) -> None:
         (descriptor(count=2), "a count above 1"),
         (descriptor(box=(8, 0, 2)), "a dimension of its tile is 0 below one that is not"),
         (descriptor(pad=(0, 1)), "its padding is one whose result is unpredictable"),
-        (descriptor(lds=1024), "beyond the 1024 bytes of shared memory"),
-        (descriptor(sizes=(COLUMNS, 20), box=(8, 20)), "beyond the 256 bytes of 'data'"),
+        (descriptor(lds=1024), "of shared memory, which has 1024 bytes"),
+        (descriptor(sizes=(COLUMNS, 20), box=(8, 20)), "of data, which has 256 bytes"),
     ],
 )
 def test_what_is_not_executed_is_said(words: list[int], problem: str) -> None:

@@ -849,4 +849,4 @@ def test_a_work_group_that_the_kernel_is_not_compiled_for() -> None:
     program = example("memory/copy", "gfx942")
     with pytest.raises(LaunchError) as error:
         run(program, (1, 1, 1), (512, 1, 1), [BufferOfSize(8), BufferOfSize(8), 1])
-    assert str(error.value) == "copy is compiled for work-groups of up to 256 threads, not 512"
+    assert str(error.value) == "copy is compiled for blocks of up to 256 threads, not 512"

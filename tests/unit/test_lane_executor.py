@@ -407,8 +407,8 @@ def error(
 def test_beyond_a_buffer() -> None:
     message = error(example("memory/copy"), 2, 256, [zeros(512), BufferOfSize(1600), 1])
     assert message == (
-        "memory/copy.mlir:18:3: st.weak.global.b32: lane 16 of wave 4 of work-group 1: address "
-        "0x80000640 is 4 bytes beyond the 1600 bytes of 'argument 1'; give it 1604 or more"
+        "out of bounds: 4 bytes at byte 1600 of argument 1, which has 1600 bytes; give it 1604 or "
+        "more, at memory/copy.mlir:18 (st.weak.global.b32), thread 144 of block 1"
     )
 
 
@@ -418,7 +418,7 @@ def test_in_no_buffer() -> None:
       scoped.store weak %one, %far : i32, !llvm.ptr<1>
       func.return"""
     message = error(lowered(COUNTED.replace("BODY", body)), 1, 32, [zeros(1), zeros(1)])
-    assert message.endswith("address 0x0 is in no buffer; the first is at 0x40000000")
+    assert message.startswith("out of bounds: 4 bytes at 0x0, where there is nothing, at ")
 
 
 def test_unaligned() -> None:
@@ -427,8 +427,8 @@ def test_unaligned() -> None:
       scoped.store weak %one, %next : i32, !llvm.ptr<1>
       func.return"""
     message = error(lowered(COUNTED.replace("BODY", body)), 1, 32, [zeros(64), zeros(64)])
-    assert "lane 1 of wave 0 of work-group 0: address 0x40000001 is not aligned to 4" in message
-    assert message.endswith("; give a multiple of 4, or accesses of a byte")
+    assert "unaligned: 4 bytes at byte 1 of argument 0, which is no multiple of 4, at" in message
+    assert message.endswith(", thread 1 of block 0")
 
 
 def test_beyond_shared_memory() -> None:
@@ -440,7 +440,8 @@ def test_beyond_shared_memory() -> None:
       func.return"""
     program = lowered(text + COUNTED.replace("BODY", body))
     message = error(program, 1, 32, [zeros(64), zeros(64)])
-    assert "lane 4 of wave 0 of work-group 0: bytes 16 to 19 are beyond the 16 bytes" in message
+    assert "4 bytes at byte 16 of shared memory, which has 16 bytes; a launch may" in message
+    assert message.endswith(", thread 4 of block 0")
     memory, _ = run(program, 1, 4, [zeros(64), zeros(64)])
     assert not memory.contents("argument 0").any()
 
@@ -480,8 +481,8 @@ def test_a_loop_without_an_end() -> None:
       cf.br ^loop(%n : i32)"""
     program = lowered(COUNTED.replace("BODY", body))
     message = error(program, 1, 64, [zeros(64), zeros(64)], limit=1000)
-    assert message.startswith("kernel.mlir:16:7: kernel: ")
-    assert "a wave has executed 1000 instructions and is in a loop that does not end" in message
+    assert message.startswith("1000 instructions of a wave are not enough: a loop does not end")
+    assert ", at kernel.mlir:16, thread " in message
 
 
 def test_a_loop_that_stores_the_same_again_hangs() -> None:
@@ -533,7 +534,8 @@ def test_a_barrier_that_not_all_reach() -> None:
     [
         (
             [zeros(1), zeros(1)],
-            "copy takes 3 arguments (argument 0, argument 1, argument 2), not 2",
+            "copy takes 3 arguments (argument 0 of 64 bits, argument 1 of 64 bits, "
+            "argument 2 of 32 bits), not 2",
         ),
         ([1, zeros(1), 1], "argument 0 is a buffer: give its size in bytes or an array"),
         ([zeros(1), zeros(1), zeros(1)], "argument 2 is a number of 32 bits, not a buffer"),
@@ -550,14 +552,14 @@ def test_arguments_that_cannot_be(arguments: list[Any], reason: str) -> None:
 
 def test_a_launch_that_cannot_be() -> None:
     program, arguments = example("memory/copy"), [zeros(1), zeros(1), 1]
-    assert "compiled for work-groups of 256x1x1 threads, not 128x1x1" in error(
+    assert "compiled for blocks of 256x1x1 threads, not 128x1x1" in error(
         program, 1, 128, arguments
     )
-    assert "each has to be at least 1" in error(program, 0, 256, arguments)
+    assert "1 is the least of each" in error(program, 0, 256, arguments)
     assert "a sample of 0 work-groups" in error(program, 1, 256, arguments, sample=0)
     free = lowered(COUNTED.replace("BODY", "func.return"))
-    assert "a work-group of 2048 threads does not fit" in error(free, 1, 2048, [zeros(1)] * 2)
-    assert "needs 300000 bytes of shared memory, and sm_90 has 232448" in error(
+    assert "a block of 2048 threads: 1024 are the most" in error(free, 1, 2048, [zeros(1)] * 2)
+    assert "300000 bytes of shared memory: 232448 are the most" in error(
         free, 1, 32, [zeros(1)] * 2, shared=300_000
     )
 

@@ -41,14 +41,20 @@ s_waitcnt vmcnt(0)
 v_cmp_eq_u32_e32 vcc, 0, v2
 s_cbranch_vccnz .L"""
 FAULTS = (
-    ("ld.global.u32 %r1, [%rd4+2];", "not aligned to 4 bytes, as this access has to be; give"),
-    ("atom.global.add.u32 %r1, [%rd4+2], 1;", "not aligned to 4 bytes"),
-    ("ld.global.u32 %r1, [%rd4+4096];", "beyond the 1024 bytes of 'argument 0'; give it"),
+    (
+        "ld.global.u32 %r1, [%rd4+2];",
+        "unaligned: 4 bytes at byte 2 of argument 0, which is no multiple of 4 (",
+    ),
+    ("atom.global.add.u32 %r1, [%rd4+2], 1;", "no multiple of 4"),
+    (
+        "ld.global.u32 %r1, [%rd4+4096];",
+        "of argument 0, which has 1024 bytes; give it 4100 or more",
+    ),
     (POLLS, "hang: wave 0 of work-group 0 and 1 other poll at ld.volatile.global.u32"),
 )
 AMD_FAULTS = (
-    ("global_atomic_add v1, v2, s[4:5] offset:2", "not aligned to 4 bytes"),
-    ("global_load_dword v2, v1, s[4:5] offset:4092", "beyond the 1024 bytes of 'data'; give it"),
+    ("global_atomic_add v1, v2, s[4:5] offset:2", "no multiple of 4"),
+    ("global_load_dword v2, v1, s[4:5] offset:4092", "of data, which has 1024 bytes; give it"),
     (AMD_POLLS, "hang: wave 0 of work-group 0 polls at global_load_dword v2, v3, s[4:5] sc1"),
 )
 CASES = (
@@ -99,7 +105,10 @@ def test_a_limit_of_steps_names_its_option(
 ) -> None:
     assert traffic(tmp_path, text, chip, "--limit", "1000") == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "a loop that does not end; if it does, give a greater --limit" in line
+    assert (
+        "a loop does not end, or the launch is too large; give fewer blocks or a greater --limit"
+        in line
+    )
     assert re.search(r"k\.(ptx|s):\d+:\d+: error", line)
 
 

@@ -80,7 +80,7 @@ def test_others_are_executed_thread_by_thread(
 
 def test_a_fault_of_a_large_launch_is_that_of_threads() -> None:
     x = np.arange(4000, dtype=np.float32)
-    with pytest.raises(ExecutionError, match=r"out of bounds: 4 bytes at 0x7f\w+, byte 16000 of x"):
+    with pytest.raises(ExecutionError, match="out of bounds: 4 bytes at byte 16000 of x"):
         fencewright.execute(SCALE, grid=128, block=32, args=(x, x.copy(), 3.0, 4096))
 
 
@@ -104,9 +104,7 @@ def test_the_verdict_of_a_launch() -> None:
 
 def test_what_does_not_end_is_an_error_of_one_line() -> None:
     x = np.ones(16, np.float32)
-    with pytest.raises(
-        ExecutionError, match=r"out of bounds: 4 bytes at .* byte 64 of x"
-    ) as raised:
+    with pytest.raises(ExecutionError, match="out of bounds: 4 bytes at byte 64 of x") as raised:
         fencewright.execute(SCALE, block=32, args=(x, x, 1.0, 32))
     assert "\n" not in str(raised.value)
     endless = SCALE.replace("ret;}", "L: ld.relaxed.gpu.global.u32 %r5, [%rd1]; bra L; }")
@@ -128,7 +126,7 @@ def test_values_that_nobody_knows_are_not_given() -> None:
     [
         ("none", {}, "there is no kernel 'none': there is scale"),
         ("scale", {}, "scale declares no .reqntid"),
-        ("scale", {"block": 32}, "0 of 4 arguments are given"),
+        ("scale", {"block": 32}, "takes 4 arguments"),
         ("scale", {"block": 0}, "block is 0: one to three positive numbers"),
         ("scale", {"block": (1, 1, 1, 1)}, "one to three positive numbers"),
         ("scale", {"block": 4.0}, "block is 4.0: one to three positive numbers"),
@@ -228,7 +226,7 @@ def test_amd_assembly_is_executed() -> None:
 @pytest.mark.parametrize(
     ("body", "more", "error", "message"),
     [
-        (ADD, {"args": (np.zeros(4, np.uint32), 5)}, ExecutionError, "beyond the 16 bytes"),
+        (ADD, {"args": (np.zeros(4, np.uint32), 5)}, ExecutionError, "which has 16 bytes"),
         ("\tv_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]\n\tv_accvgpr_read_b32 v2, a0\n", {},
          ExecutionError, "out depends on the result of 'v_mfma"),
         (ADD, {"kernel": "other"}, LaunchError, "there is no kernel 'other': there is kernel"),

@@ -340,14 +340,14 @@ def test_the_launch_adds_shared_memory_after_the_kernels_own(
     words = ["traffic", str(file), "--mcpu", chip, "--grid", "1", "--block", "128", "--json"]
     words += ["--arg", "iota:i32:128", "--arg", "i32:128"]
     assert main(words) == 2
-    assert "beyond the 512 bytes of shared memory" in capsys.readouterr().err
+    assert "of shared memory, which has 512 bytes" in capsys.readouterr().err
     held: list[int] = []
     for shared in ("512", "32256"):
         assert main([*words, "--shared", shared]) == 0
         held.append(json.loads(capsys.readouterr().out)["occupancy"]["groups"])
     assert held[1] < held[0]
     assert main([*words, "--shared", "300000"]) == 2
-    assert "does not fit: it needs 300512 bytes" in capsys.readouterr().err
+    assert "300512 bytes of shared memory: " in capsys.readouterr().err
 
     module = parse_module("kernel.mlir", DYNAMIC)
     lower_module(module, chip)
@@ -419,15 +419,22 @@ WRONG = {
     "takes 3 arguments": [],
     "bytes:0: 0 bytes": ["--arg", "bytes:0", "--arg", "bytes:8", "--arg", "1"],
     "'x' is no number": ["--arg", "bytes:x", "--arg", "bytes:8", "--arg", "1"],
-    "4 bytes beyond the 4 bytes of": ["--arg", "bytes:4", "--arg", "bytes:4096", "--arg", "1"],
+    "byte 4 of argument 0, which has 4 bytes": [
+        "--arg",
+        "bytes:4",
+        "--arg",
+        "bytes:4096",
+        "--arg",
+        "1",
+    ],
     "i8 has no numbers up to 300": ["--arg", "random:i8:9:1:300", *BUFFERS],
     "give a number, bytes:N": ["--arg", "iota:i32", *BUFFERS],
     "a number is in no memory": [*BUFFERS, "--arg", "remote:1"],
     "has no kernel 'other'": [*BUFFERS, "--arg", "1", "--kernel", "other"],
     "only AMD devices have modes": [*BUFFERS, "--arg", "1", "--partition", "CPX"],
-    "in a loop that does not end": [*BUFFERS, "--arg", "1", "--limit", "3"],
+    "a loop does not end": [*BUFFERS, "--arg", "1", "--limit", "3"],
     "are too many to run; pass --sample": [*BUFFERS, "--arg", "1", "--grid", "99999999"],
-    "compiled for work-groups of 256x1x1 threads": [*BUFFERS, "--arg", "1", "--block", "2048"],
+    "compiled for blocks of 256x1x1 threads": [*BUFFERS, "--arg", "1", "--block", "512"],
     "argument 2 has 32 bits: 1e+99": [*BUFFERS, "--arg", "1e99"],
     "a picture is written as .svg": [*BUFFERS, "--arg", "1", "-o", "x.png"],
     "a picture is no JSON": [*BUFFERS, "--arg", "1", "--json", "-o", "x.svg"],

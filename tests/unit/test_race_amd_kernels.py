@@ -347,7 +347,7 @@ def test_what_is_not_executed_is_not_judged() -> None:
     found = judged("s_dcache_inv\ns_endpgm", is_whole=False)
     assert str(found).startswith("not judged: k.s:")
     outside = judged("global_store_dword v1, v2, s[8:9] offset:4092\ns_endpgm", is_whole=False)
-    assert "beyond the 1024 bytes of 'data'" in outside.problem
+    assert "of data, which has 1024 bytes" in outside.problem
 
 
 def test_a_launch_that_cannot_be_is_refused() -> None:

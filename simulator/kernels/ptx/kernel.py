@@ -99,6 +99,7 @@ from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
 from fencewright.simulator.performance.policies import ptx_policy
 from fencewright.simulator.semantics import lanes, mbarriers
 from fencewright.simulator.semantics.elements import joined, part_of
+from fencewright.simulator.semantics.faults import MOST_CLUSTER
 from fencewright.simulator.semantics.formulas import CARRY, WITHOUT_EFFECT, formula_of, moving
 from fencewright.simulator.semantics.operands import (
     DERIVED,
@@ -116,7 +117,6 @@ from fencewright.simulator.semantics.operands import (
 from fencewright.simulator.semantics.tensors import (
     BYTES,
     ELEMENTS,
-    MOST_CLUSTER,
     OTHER_BOXES,
     field_place,
 )

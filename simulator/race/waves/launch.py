@@ -69,9 +69,11 @@ def waves_of(
         raise NotShown("arguments that share memory")
     program = _program(module, kernel)
     values = (
-        int.from_bytes(value, "little")
-        if array is None
-        else np.frombuffer(array.data, dtype=np.uint8)[: array.size]
+        np.frombuffer(array.data, dtype=np.uint8)[: array.size]
+        if array is not None
+        else int.from_bytes(value, "little")
+        if len(value) <= 8
+        else np.frombuffer(value, dtype=np.uint8)
         for array, value in given_arguments(kernel, launch, Memory(), given)
     )
     assert launch.block is not None

@@ -30,7 +30,7 @@ clipped:
 	global_load_dword v2, v[0:1], off
 	s_waitcnt vmcnt(0)
 	v_add_u32_e32 v2, 1, v2
-; BEYOND: {{.*}}traffic-assembly.s:[[# @LINE - 3]]:2: error: global_load_dword v2, v[0:1], off: lane 0 of wave 0 of work-group 2: address {{.*}} is 4 bytes beyond the 512 bytes of 'data'; give it 516 or more
+; BEYOND: {{.*}}traffic-assembly.s:[[# @LINE - 3]]:2: error: out of bounds: 4 bytes at byte 512 of data, which has 512 bytes; give it 516 or more (global_load_dword v2, v[0:1], off), thread 0 of block 2
 	global_store_dword v[0:1], v2, off
 .LBB0_2:
 	s_endpgm

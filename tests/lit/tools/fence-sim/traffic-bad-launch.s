@@ -11,13 +11,13 @@
 // RUN: not fence-check %s --launch 'k<<<1>>>(i32[64], 5)' 2>&1 | filecheck %s --check-prefix=CHECKED
 // A launch that cannot be: one line each, with what to give.
 
-// BOUNDS: traffic-bad-launch.s:[[#]]:2: error: global_store_dword v0, v1, s[2:3]: lane 0 of wave 0 of work-group 1: address 0x40000100 is 4 bytes beyond the 256 bytes of 'out'; give it 260 or more
-// MISSING: error: k takes 2 arguments (out, by), not 1: give a value for each
+// BOUNDS: traffic-bad-launch.s:[[#]]:2: error: out of bounds: 4 bytes at byte 256 of out, which has 256 bytes; give it 260 or more (global_store_dword v0, v1, s[2:3]), thread 0 of block 1
+// MISSING: error: k takes 2 arguments (out of 64 bits, by of 32 bits), not 1: give a value for each
 // POINTER: error: out is a buffer: give its size in bytes or an array
 // NUMBER: error: by is a number of 32 bits, not a buffer
 // WIDE: error: by has 32 bits: 5000000000 does not fit
-// BLOCK: error: a work-group of 2048 threads does not fit: at most 1024
-// SHARED: error: a work-group of k does not fit: it needs 70000 bytes of shared memory, and gfx942 has 65536
+// BLOCK: error: a block of 2048 threads: 1024 are the most
+// SHARED: error: 70000 bytes of shared memory: 65536 are the most
 // SIZE: error: k does not say the size of its work-groups: give it
 // MAP: error: out is no tensor map: k copies by none; give an array
 // CHIP: error: k is for gfx942: pass --mcpu gfx942

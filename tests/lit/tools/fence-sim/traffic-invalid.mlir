@@ -6,8 +6,8 @@
 // RUN: not fence-sim traffic %s --mcpu gfx942 --kernel beyond --grid 1 --block 2048 --arg bytes:9999 2>&1 | filecheck %s --check-prefix=THREADS --match-full-lines
 // RUN: fence-opt %s --mcpu sm_90 | not fence-sim traffic - --mcpu sm_80 --kernel beyond --grid 1 --block 64 --arg bytes:256 2>&1 | filecheck %s --check-prefix=CHIP --match-full-lines
 
-// BEYOND: {{.*}}traffic-invalid.mlir:[[# @LINE + 13]]:3: error: st.weak.global.b32: lane 0 of wave 0 of work-group 1: address 0x40000100 is 4 bytes beyond the 256 bytes of 'argument 0'; give it {{.*}} or more
-// THREADS: {{.*}}error: a work-group of 2048 threads does not fit{{.*}}at most 1024
+// BEYOND: {{.*}}traffic-invalid.mlir:[[# @LINE + 13]]:3: error: out of bounds: 4 bytes at byte 256 of argument 0, which has 256 bytes; give it 260 or more (st.weak.global.b32), thread 0 of block 1
+// THREADS: {{.*}}error: a block of 2048 threads: 1024 are the most
 // CHIP: <stdin>: error: beyond is for sm_90: pass --mcpu sm_90
 func.func @beyond(%data: !llvm.ptr<1>) attributes {gpu.kernel} {
   %one = arith.constant 1 : i32
@@ -24,7 +24,7 @@ func.func @beyond(%data: !llvm.ptr<1>) attributes {gpu.kernel} {
 }
 
 // An address that comes of a buffer of which only the size is given.
-// DATA: {{.*}}traffic-invalid.mlir:[[# @LINE + 6]]:3: error: ld.weak.global.b32: lane 0 of wave 0 of work-group 0: an address comes of what 'argument 0' holds, of which only the size is given; give it an array, of zeros if that is what it holds
+// DATA: {{.*}}traffic-invalid.mlir:[[# @LINE + 6]]:3: error: an address comes of what 'argument 0' holds, of which only the size is given; give it an array, of zeros if that is what it holds (ld.weak.global.b32), thread 0 of block 0
 // ZEROS: indirect on sm_90
 func.func @indirect(%index: !llvm.ptr<1>, %data: !llvm.ptr<1>) attributes {gpu.kernel} {
   %thread_index = "gpu.thread_id"() {dimension = #gpu<dim x>} : () -> index
