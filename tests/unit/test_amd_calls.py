@@ -86,3 +86,19 @@ def test_what_is_not_known_is_refused(body: str, reason: str) -> None:
     g = "\ts_mov_b32 s6, 0\n" + RETURN
     with pytest.raises(LaunchError, match=rf"k\.s:\d+:.*s_swappc_b64.*: {reason}"):
         values(body, f=call("h") + RETURN, h=call("f") + RETURN, g=g)
+
+
+def test_code_may_end_in_a_call_that_does_not_come_back() -> None:
+    """As compilers leave it after a trap; only a wave that comes there ends the launch."""
+    body = "\ts_cmp_eq_u32 s12, 0\n\ts_cbranch_scc0 .Lcalls\n" + STORE + ".Lcalls:\n" + call("f")
+    for number, is_there in ((0, False), (1, True)):
+        found = functions_of(f"{ID}\ts_mov_b32 s12, {number}\n{body}", f="\ts_trap 2\n")
+        program = program_of(with_calls(found["kernel"], found))
+        launch = Launch((1, 1, 1), (64, 1, 1), (np.zeros(64, np.uint32), 7))
+        memory = allocate(program, launch)
+        if is_there:
+            with pytest.raises(LaunchError, match=r"k\.s:\d+: 's_trap 2' is not executed"):
+                execute(program, launch, memory, lambda _: None)
+            continue
+        memory = execute(program, launch, memory, lambda _: None)
+        assert memory.contents("out", np.uint32).tolist() == list(range(64))

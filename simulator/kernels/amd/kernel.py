@@ -361,8 +361,14 @@ class _Reader:
             return self._stopped(block.steps[-1].instruction, reason)
         if (end := self._end(block, last, numbers)) is not None:
             return LaneBlock(tuple(self.state.steps), end)
-        assert last is not None
+        if last is None:
+            return self._stopped(self._last_of(number), "the code ends after it")
         return self._stopped(last.instruction, "its target is not known")
+
+    def _last_of(self, number: int) -> AssemblyInstruction:
+        """The last instruction of a block that has no next one, or before it."""
+        blocks = self.flow.blocks[number::-1]
+        return next(each.steps[-1].instruction for each in blocks if each.steps)
 
     def _end(
         self, block: Block, last: CodeStep | None, numbers: Mapping[int, int]
@@ -373,7 +379,7 @@ class _Reader:
             return EndLane()
         targets = [Jump(numbers[n], self._moves(n)) for n in block.successors]
         # A prologue without what hardware preloads comes first, which loads the same itself.
-        if kind is Kind.JUMP and (len(targets) == 1 or not block.steps):
+        if kind is Kind.JUMP and targets and (len(targets) == 1 or not block.steps):
             return targets[0]
         if last is not None and kind is Kind.BRANCH and len(targets) == 2:
             branch = BRANCHES.get(last.instruction.mnemonic)
