@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.ptx.code.statements import Opcode, element_of, number
+from fencewright.lowering.ptx.code.text import PtxVariable
 from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.semantics.floats import FORMATS, convert, from_float
 from fencewright.simulator.semantics.term import Term, low, ones_of
 
 _FLOAT_BITS = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
 _DECIMAL = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?")
+_GENERIC = re.compile(r"generic\(([^()]*)\)")
 _PLUS = re.compile(r"\s*\+\s*(?=-?\s*[\w%$])")
 
 
@@ -52,6 +54,24 @@ def terms_of(address: str) -> tuple[tuple[str, ...], int]:
         elif each:
             names.append(each)
     return tuple(names), offset
+
+
+def initial(variable: PtxVariable, address_of: Callable[[str], int | None]) -> bytes | None:
+    """The bytes that a variable begins with, None where some are not known.
+
+    ``address_of``: the generic address of a variable or function. Source: PTX ISA, Initializers.
+    """
+    found = bytearray()
+    for text in variable.values:
+        value, size = literal(text, variable.type), variable.element
+        if value is None:
+            names, offset = terms_of(_GENERIC.sub(r"\1", text))
+            address = address_of(names[0]) if len(names) == 1 else None
+            if address is None:
+                return None
+            value = address + offset
+        found += (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+    return bytes(found)
 
 
 def _product(x: Term, y: Term, z: Term) -> Term:

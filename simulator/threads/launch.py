@@ -20,10 +20,10 @@ from typing import Literal
 
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.statements import number as integer
-from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter, PtxVariable
+from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
 from fencewright.simulator.semantics import faults
 from fencewright.simulator.semantics.floats import FORMATS, from_float
-from fencewright.simulator.semantics.operands import literal
+from fencewright.simulator.semantics.operands import initial
 from fencewright.simulator.semantics.tensors import (
     CORNERS,
     ELEMENTS,
@@ -787,18 +787,6 @@ def number_bytes(kernel: str, parameter: PtxParameter, given: float, number: int
     return _bytes_of(given, type)
 
 
-def _initialise(found: Allocation, variable: PtxVariable, globals_: dict[str, int]) -> None:
-    for at, text in enumerate(variable.values):
-        value = literal(text, variable.type)
-        if value is not None:
-            data = value.to_bytes(variable.element, "little")
-        else:
-            name = re.sub(r"generic\((.*)\)", r"\1", text).partition("+")[0].strip()
-            data = globals_.get(name, 0).to_bytes(8, "little")[: variable.element]
-        begin = at * variable.element
-        found.data[begin : begin + variable.element] = data
-
-
 @without_collections()
 def execute(
     module: Module,
@@ -829,7 +817,9 @@ def execute(
             allocation = memory.allocate(name, declared.size or 8, declared.element, declared.space)
             globals_[name], of_module[name] = allocation.base, allocation
     for name, allocation in of_module.items():
-        _initialise(allocation, module.ptx.variables[name], globals_)
+        # A name that the file does not have is 0.
+        begin = initial(module.ptx.variables[name], lambda name: globals_.get(name, 0)) or b""
+        allocation.data[: len(begin)] = begin
     program = module.program(kernel.name, globals_)
     shared = program.shared_size + launch.shared
     _refuse(faults.of_shared(shared, MOST_SHARED))

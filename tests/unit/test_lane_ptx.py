@@ -485,9 +485,10 @@ def test_variables_of_the_module() -> None:
     assert words(body, before=before) == expected
 
 
-def test_a_variable_whose_value_is_an_address_is_refused() -> None:
-    before = ".global .align 8 .u64 there;\n.global .align 8 .u64 where = there;"
-    with pytest.raises(LaunchError, match="the operand 'where' is not executed"):
+@pytest.mark.parametrize("there", [".shared .align 8 .u64 there;", ".extern .global .u64 there[];"])
+def test_a_variable_that_holds_an_address_of_other_memory_is_refused(there: str) -> None:
+    before = f"{there}\n.global .align 8 .u64 where = there;"
+    with pytest.raises(LaunchError, match="the operand 'there' is not executed"):
         read("ld.global.u64 %rd1, [where];", before=before)
 
 

@@ -33,7 +33,7 @@ REMAINING = {
     "kernels/ptx/functions.py": {
         "cross_lane_function_of": _FACTS, "_shuffle": _FACTS, "_mask_of": _FACTS, "_folded": _FACTS,
     },
-    "kernels/ptx/kernel.py": {"_initial": _TEXT},
+    "kernels/ptx/kernel.py": {},
     "kernels/amd/arithmetic.py": {
         "_whole_sum": _SHARED_STEPS, "add_pairs": _SHARED_STEPS, "_chosen": _CHOICE,
         "_put_at": _CHOICE,

@@ -8,7 +8,7 @@ cannot be executed is refused at its line. Results of matrix operations are not 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import prod
 from types import MappingProxyType
@@ -109,6 +109,7 @@ from fencewright.simulator.semantics.operands import (
     barrier_operands,
     copy_operands,
     elements,
+    initial,
     literal,
     multicast_mask,
     offsets_of,
@@ -406,13 +407,17 @@ class _Kernel:
     def address_of(self, name: str) -> int:
         """The address of a variable in its state space."""
         if name not in self.addresses:
-            variable = self.variables[name]
-            data = _initial(variable) if variable.space in ("global", "const") else None
-            if data is None:
+            variable, number = self.variables.get(name), len(self.globals)
+            if variable is None or variable.space not in ("global", "const") or not variable.size:
                 self.refuse_operand(name)
-            found = GlobalVariable(name, VARIABLES + len(self.globals) * BASE, data)
+            # It has its place first, as another one that it points to may point to it.
+            found = GlobalVariable(name, VARIABLES + number * BASE, bytes(variable.size))
             self.globals.append(found)
             self.addresses[name] = found.address
+            if (data := initial(variable, self.address_of)) is None:
+                self.refuse_operand(name)
+            whole = data.ljust(variable.size, b"\0")
+            self.globals[number] = replace(found, initial=whole)
         return self.addresses[name]
 
     def special(self, name: str, result: Register) -> Register:
@@ -1226,21 +1231,6 @@ def _chosen_first(block: PtxBlock) -> tuple[int, ...]:
     if block.instructions and block.instructions[-1].statement.guard.startswith("!"):
         return block.successors[::-1]
     return block.successors
-
-
-def _initial(variable: PtxVariable) -> bytes | None:
-    """The bytes of a variable; None if they are not known. Source: PTX ISA, Initializers."""
-    element, size = element_of(variable.type), variable.size
-    if element is None or size is None:
-        return None
-    bits = element[1] * element[2]
-    found = bytearray()
-    for each in variable.values:
-        value = literal(each, variable.type)
-        if value is None:
-            return None
-        found += (value & (1 << bits) - 1).to_bytes(bits // 8, "little")
-    return bytes(found.ljust(size, b"\0"))
 
 
 def _width(type: str) -> int:
