@@ -334,19 +334,18 @@ def _tests(
 
 
 def _text(path: str, arguments: Namespace) -> str:
-    """The text of an input; PTX is read with its harness."""
+    """The text of an input; kernels are read with their harness."""
     return read_text(path) if arguments.litmus is None else ""
 
 
 def _read(path: str, text: str, arguments: Namespace) -> Iterable[RunnableTest]:
-    """The tests of one input, which is PTX where a harness is given."""
+    """The tests of one input, which has kernels where a harness is given."""
     lowering = lowering_of(arguments)
     if arguments.litmus is None:
         return read_string(path, text, lowering, arguments.test)
     from fencewright.tools.inputs.litmus.ptx import read_with_harness
 
-    lowering.check_effect("the kernels are PTX already", *(set(lowering.given) - {"--model"}))
-    return read_with_harness(path, arguments.litmus, lowering.model, arguments.test)
+    return read_with_harness(path, arguments.litmus, lowering, arguments.test)
 
 
 def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> TestReport:
@@ -469,7 +468,7 @@ def _parser() -> ArgumentParser:
     runner.add_argument(
         "--litmus",
         metavar="HARNESS",
-        help=".mlir with tests whose threads run kernels of the input, which is then PTX",
+        help=".mlir with tests whose threads run kernels of the input: PTX or AMD assembly",
     )
     add_target(runner)
     runner.add_argument("--json", action="store_true", help="one JSON object a line, for tools")

@@ -6,7 +6,7 @@ kernel is printed the same way; the addresses in it are those of symbols, and wh
 is looked at where it ends.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation, Region, SSAValue
@@ -16,11 +16,12 @@ from fencewright.lowering.cdna.assembly import Printed
 from fencewright.lowering.cdna.chips import DEFAULT_CHIP, KNOWN_CHIPS
 from fencewright.lowering.cdna.code.text import Function, read_assembly
 from fencewright.lowering.cdna.instructions import has_instruction
-from fencewright.lowering.cdna.kernel import block_label
+from fencewright.lowering.cdna.kernel import USER_REGISTERS, block_label
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
 from fencewright.mlir_dialects import cdna, litmus
+from fencewright.mlir_dialects.litmus import ThreadArgument
 from fencewright.passes.analysis.caches import modifiers_of
 from fencewright.passes.analysis.control_flow import reachable_blocks
 from fencewright.passes.litmus.programs import (
@@ -77,12 +78,92 @@ def read_cdna(code: TestCode, options: ReadOptions) -> CdnaTest:
     return CdnaTest(LitmusTest(program, code.condition), configuration)
 
 
+def read_functions(code: TestCode, functions: Sequence[Function], options: ReadOptions) -> CdnaTest:
+    """The test on kernels of an assembly file, one for each thread.
+
+    Raises ``UnreadableError``, ``DiagnosticException`` at what the CDNA machine does not have.
+    """
+    modes = {(each.chip, _is_split(each)) for each in functions}
+    if len(modes) > 1:
+        unreadable(code.test, _ONE_MODE)
+    chip, tgsplit = modes.pop()
+    configuration = _machine(code, replace(options, chip=chip, tgsplit=tgsplit))
+    threads = [
+        _thread_of(function, each, place, configuration)
+        for function, each, place in zip(
+            functions, code.threads, _placements(code, configuration), strict=True
+        )
+    ]
+    program = Program(code.locations, tuple(threads), code.observed, code.name)
+    return CdnaTest(LitmusTest(program, code.condition), configuration)
+
+
+_ONE_MODE = "the threads of a test run on one chip in one mode"
+
+
+def _is_split(function: Function) -> bool:
+    """True of a kernel in tgsplit mode, or in the like of another chip."""
+    row = KNOWN_CHIPS.get(function.chip)
+    split = None if row is None else row.split_mode
+    if split is None:
+        return False
+    return bool(function.descriptor.get(split.directive, split.by_default))
+
+
+def _thread_of(
+    function: Function, code: ThreadCode, place: Placement, configuration: CdnaConfiguration
+) -> Thread[CdnaInstruction]:
+    """One thread, which runs a kernel of a file."""
+    given = [each for each in function.arguments if not each.is_hidden]
+    if len(code.arguments) != len(given):
+        problem = f"'{function.name}' has {len(given)} arguments, the thread gives"
+        raise UnreadableError(function, 1, f"{problem} {len(code.arguments)}")
+    bound = {each.name: to for each, to in zip(given, code.arguments, strict=True)}
+    found = read_thread(function, _bindings(bound, _entry(function, place), configuration))
+    places = tuple(SourceLocation(function.file, line) for line in found.lines)
+    return Thread(place, found.instructions, places)
+
+
+def _entry(function: Function, place: Placement) -> Mapping[str, int]:
+    """Registers as the hardware sets them up for lane 0 of a work-group."""
+    row = KNOWN_CHIPS[function.chip]
+    if row.ready_workgroup_ids:
+        return {"ttmp9": place.workgroup, "ttmp7": 0, "ttmp6": 0, "v0": 0}
+    given = function.descriptor
+    user = sum(count for name, count in USER_REGISTERS if given.get(f"user_sgpr_{name}"))
+    first = max(user, given.get("user_sgpr_count", 0))
+    ids = {"x": place.workgroup, "y": 0, "z": 0}
+    enabled = [axis for axis in ids if given.get(f"system_sgpr_workgroup_id_{axis}", axis == "x")]
+    return {"v0": 0} | {f"s{first + n}": ids[axis] for n, axis in enumerate(enabled)}
+
+
+def _bindings(
+    bound: Mapping[str, ThreadArgument],
+    registers: Mapping[str, int],
+    configuration: CdnaConfiguration,
+) -> ThreadLaunch:
+    """The launch of a thread whose arguments are ``bound``, by their names."""
+    return ThreadLaunch(
+        {name: n for name, to in bound.items() if (n := number_of(to)) is not None},
+        {(name, 0): at for name, to in bound.items() if (at := location_of(to)) is not None},
+        registers,
+        {name: at for name, to in bound.items() if (at := register_of(to)) is not None},
+        configuration=configuration,
+    )
+
+
 def _configuration(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
     kernels = [each.kernel for each in code.threads if isinstance(each.kernel, cdna.KernelOp)]
     modes = {(each.chip.data, each.tgsplit is not None) for each in kernels}
     if len(modes) > 1:
-        unreadable(code.test, "the threads of a test run on one chip in one mode")
+        unreadable(code.test, _ONE_MODE)
     chip, tgsplit = modes.pop() if modes else (options.chip or DEFAULT_CHIP, options.tgsplit)
+    return _machine(code, replace(options, chip=chip, tgsplit=tgsplit))
+
+
+def _machine(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
+    """The machine of a chip and its mode. Raises ``DiagnosticException`` for one of no chip."""
+    chip, tgsplit = options.chip or DEFAULT_CHIP, options.tgsplit
     if chip not in KNOWN_CHIPS:
         known = ", ".join(KNOWN_CHIPS)
         unreadable(code.test, f"{chip} has no CDNA machine; those of {known} are simulated")
@@ -175,13 +256,7 @@ class _TestReader:
             return ThreadLaunch({}, locations, observed=read.observed)
         _check_arguments(code, code.kernel)
         bound = {f"{n}": each for n, each in enumerate(code.arguments)}
-        return ThreadLaunch(
-            {name: n for name, to in bound.items() if (n := number_of(to)) is not None},
-            {(name, 0): at for name, to in bound.items() if (at := location_of(to)) is not None},
-            _ids(code.kernel, place),
-            {name: at for name, to in bound.items() if (at := register_of(to)) is not None},
-            configuration=self.configuration,
-        )
+        return _bindings(bound, _ids(code.kernel, place), self.configuration)
 
 
 def _check_arguments(code: ThreadCode, kernel: cdna.KernelOp) -> None:

@@ -201,7 +201,7 @@ def _thread_code(number: int, thread: ThreadOp, kernels: Mapping[str, Operation]
     name = thread.kernel.string_value()
     kernel = kernels.get(name)
     if isinstance(kernel, KernelOp):
-        problem = f"'{name}' is a kernel of a PTX file: fence-sim run FILE --litmus HARNESS"
+        problem = f"'{name}' is a kernel of another file: fence-sim run FILE --litmus HARNESS"
         unreadable(thread, problem)
     if kernel is None or len(kernel.regions) != 1 or not kernel.regions[0].blocks:
         unreadable(thread, f"there is no kernel '{name}' in the module")

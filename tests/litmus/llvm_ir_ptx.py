@@ -21,6 +21,7 @@ from fencewright.tools.fuzz.llvm_ir_writer import (
     result_registers,
     written,
 )
+from fencewright.tools.inputs.litmus.lowered import Lowering
 from fencewright.tools.inputs.litmus.ptx import read_with_harness
 
 _FORM = KernelForm(results=True)
@@ -56,7 +57,7 @@ def executed(
     harness, kernels = folder / "harness.mlir", folder / "kernels.ptx"
     harness.write_text(_harness(program))
     kernels.write_text(compiled(lower(as_nvptx(program)), chip, version))
-    (test,) = read_with_harness(str(kernels), str(harness), "7.5")
+    (test,) = read_with_harness(str(kernels), str(harness), Lowering())
     return run(test)
 
 

@@ -64,9 +64,10 @@ def both_ways(folder: Path, module: ModuleOp, chip: str) -> Iterator[tuple[PtxTe
             )
         op.detach()
     (folder / "h.mlir").write_text(str(module))
-    for test in read_with_harness(str(folder / "k.ptx"), str(folder / "h.mlir"), "7.5"):
+    for test in read_with_harness(str(folder / "k.ptx"), str(folder / "h.mlir"), Lowering()):
         other = by_operations[test.name]
         assert isinstance(other, PtxTest)
+        assert isinstance(test, PtxTest)
         yield other, test
 
 
@@ -100,7 +101,7 @@ def test_a_changed_instruction_changes_the_outcomes(tmp_path: Path) -> None:
     text = (tmp_path / "k.ptx").read_text()
     assert "st.release.gpu" in text
     (tmp_path / "k.ptx").write_text(text.replace("st.release.gpu", "st.relaxed.gpu"))
-    (weaker,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5")
+    (weaker,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), Lowering())
     outcomes, before = run(weaker, LIMITS).outcomes, run(one, LIMITS).outcomes
     assert outcomes is not None
     assert before is not None
@@ -291,7 +292,7 @@ def test_an_asynchronous_store_completes_the_bytes_of_its_type(
         'litmus.kernel @push\nlitmus.test @t {\n  litmus.thread @P0 at <cluster = 0> runs @push("r0")\n'
         '  litmus.condition "forall (P0:r0 = 6)"\n}\n'
     )
-    (test,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5")
+    (test,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), Lowering())
     found = run(test)
     assert found.outcomes is not None
     assert test.condition.verdict(found.outcomes)
@@ -415,7 +416,7 @@ litmus.test @t {
 def test_variables_are_locations_and_values_are_computed_by_formulas(tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(COMPUTED)
     (tmp_path / "h.mlir").write_text(READS)
-    (test,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5")
+    (test,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), Lowering())
     outcomes = run(test, LIMITS).outcomes
     assert outcomes is not None
     float = {0x3F800000: 1.0, 0x40A00000: 5.0, 0x40200000: 2.5, 0x40B00000: 5.5}
@@ -449,7 +450,7 @@ def test_a_proxy_fence_left_out_is_observable(tmp_path: Path) -> None:
     holds: list[bool] = []
     for text in (body, body.replace(fence, "")):
         (tmp_path / "k.ptx").write_text(f"{HEAD}{DECLARED}{text}\nret;\n}}\n")
-        (test,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5")
+        (test,) = read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), Lowering())
         outcomes = run(test, LIMITS).outcomes
         assert outcomes is not None
         holds.append(test.condition.verdict(outcomes))
@@ -551,4 +552,4 @@ def test_a_body_of_its_own_is_no_kernel(tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(f"{HEAD}{DECLARED}ret;\n}}\n")
     (tmp_path / "h.mlir").write_text(MESSAGE_PASSING)
     with pytest.raises(ToolError, match="runs a body of its own"):
-        next(read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), "7.5"))
+        next(read_with_harness(str(tmp_path / "k.ptx"), str(tmp_path / "h.mlir"), Lowering()))

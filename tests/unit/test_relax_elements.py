@@ -20,6 +20,7 @@ from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.passes.pipelines import lower_llvm_ir
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.litmus_run import PtxTest, run
+from fencewright.tools.inputs.litmus.lowered import Lowering
 from fencewright.tools.inputs.litmus.ptx import read_with_harness
 
 UNORDERED = (Fact.UNORDERED_ELEMENTS,)
@@ -234,7 +235,7 @@ def outcomes(folder: Path, text: str) -> set[tuple[int | None, ...]]:
         ptx = target.create_target_machine(cpu="sm_90", features="+ptx86").emit_assembly(module)
     (folder / "k.ptx").write_text(ptx)
     (folder / "h.mlir").write_text(HARNESS)
-    (test,) = read_with_harness(str(folder / "k.ptx"), str(folder / "h.mlir"), "7.5")
+    (test,) = read_with_harness(str(folder / "k.ptx"), str(folder / "h.mlir"), Lowering())
     assert isinstance(test, PtxTest)
     found = run(test).outcomes
     assert found is not None

@@ -306,7 +306,7 @@ def _of_file(row: Instruction) -> str:
         file.write_text(_FILE.format(chip=row.chip, code=code))
         harness.write_text(_HARNESS)
         try:
-            (test,) = read_with_harness(str(file), str(harness), "7.5")
+            (test,) = read_with_harness(str(file), str(harness), Lowering())
         except ToolError as problem:
             return _reason(str(problem))
     return _ran(test)
