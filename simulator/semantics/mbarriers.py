@@ -5,6 +5,7 @@ bytes that asynchronous copies still bring, in two's complement; 63: the parity 
 Which bits hardware uses is not public. Source: PTX ISA, mbarrier.
 """
 
+from fencewright.lowering.ptx.code.statements import Opcode
 from fencewright.simulator.semantics.term import Term, choose, low
 
 _COUNT, _BYTES = 20, 23
@@ -26,6 +27,17 @@ def _after(word: Term, left: Term, following: Term, bytes_: Term) -> Term:
 def initial(count: Term) -> Term:
     """An mbarrier whose phases wait for ``count`` arrivals."""
     return low(count, _COUNT) | low(count, _COUNT) << _COUNT
+
+
+def arrival(opcode: Opcode, operand: str | None) -> tuple[str, str]:
+    """The arrivals, and the bytes that are to come, of an arrival as it is written."""
+    given = operand or "1"
+    return ("1", given) if "expect_tx" in (*opcode.words, *opcode.modifiers) else (given, "0")
+
+
+def arrivals_added(opcode: Opcode) -> int:
+    """The arrivals that cp.async.mbarrier.arrive adds before its own one."""
+    return int("noinc" not in (*opcode.words, *opcode.modifiers))
 
 
 def arrive(word: Term, count: Term, expected: Term) -> Term:

@@ -13,6 +13,7 @@ from fencewright.lowering.ptx.code.statements import (
     read_opcode,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
+from fencewright.simulator.semantics import mbarriers
 from fencewright.simulator.semantics.formulas import (
     CARRY,
     WITHOUT_EFFECT,
@@ -436,8 +437,8 @@ class Emitter:
             yield f"M.mbarrier_bytes(T, {address}, {given[0]}, {completes}, {place})"
         elif action in ("arrive", "arrive_drop"):
             yield "yield"
-            expects = "expect_tx" in opcode.modifiers or "expect_tx" in opcode.words
-            bytes_, count = (given[0], "1") if expects else ("0", given[0] if given else "1")
+            whole = mbarriers.arrival(opcode, operands[1] if given else None)
+            count, bytes_ = (self.operands.value(each, "u64") for each in whole)
             drops = action == "arrive_drop"
             call = f"M.mbarrier_arrive(T, {address}, {count}, {bytes_}, {drops}, {place})"
             yield self._assign(to, call)
@@ -467,9 +468,9 @@ class Emitter:
         yield f"M.copy_wait(T, {left})"
 
     def _copy_arrive(self, statement: Statement, site: int) -> Lines:
-        counts = "noinc" in statement.opcode.modifiers
+        added = mbarriers.arrivals_added(statement.opcode)
         address, space = self.operands.address(statement.operands[0]), self._space(statement.opcode)
-        yield f"M.copy_arrive(T, {address}, {counts}, '{space}', {site})"
+        yield f"M.copy_arrive(T, {address}, {added}, '{space}', {site})"
 
     def _bulk(self, statement: Statement, site: int) -> Lines:
         opcode = statement.opcode

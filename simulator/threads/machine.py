@@ -439,14 +439,11 @@ class Machine:
         self.finish_copies(thread, last)
         self.observer.copy_wait(thread, last)
 
-    def copy_arrive(
-        self, thread: Thread, address: Any, counts: bool, space: str, site: int
-    ) -> None:
-        """cp.async.mbarrier.arrive; ``counts``: .noinc, the arrival is one of those expected."""
+    def copy_arrive(self, thread: Thread, address: Any, added: int, space: str, site: int) -> None:
+        """cp.async.mbarrier.arrive, with the arrivals that it adds before."""
         found = self.mbarrier(thread, address, space, site)
         self.observer.copy_arrive(thread, found, site)
-        if not counts:
-            found.word += 1
+        self._count(found, -added, 0, False)
         group = thread.copy_group
 
         def arrive() -> None:

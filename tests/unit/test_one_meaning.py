@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2] / "simulator"
 FILES = (
     "threads/emit.py", "threads/lanes.py", "kernels/ptx/functions.py", "kernels/ptx/kernel.py",
     "kernels/amd/arithmetic.py", "kernels/amd/lanes.py", "kernels/amd/memory.py",
-    "kernels/amd/modifiers.py", "kernels/amd/operands.py",
+    "kernels/amd/modifiers.py", "kernels/amd/operands.py", "threads/machine.py",
+    "kernels/amd/kernel.py", "kernels/amd/registers.py", "kernels/amd/tiles.py",
 )  # fmt: skip
 """The files that make steps of instructions."""
 
@@ -25,6 +26,8 @@ _SHARED_STEPS = "addresses and sums of pairs, of which one executor alone has st
 _CHOICE = "a register that an index chooses"
 _TEXT = "a number that is known when the text is read"
 _ACROSS = "values of other lanes of an AMD wave, which one executor alone runs"
+_BEGIN = "registers that a launch fills"
+_PAIRS = "the registers that hold a value"
 REMAINING = {
     "threads/emit.py": {"_cvta": _ADDRESSES, "_isspacep": _ADDRESSES},
     "threads/lanes.py": {
@@ -55,6 +58,17 @@ REMAINING = {
         "taken": _ACROSS,
     },
     "kernels/amd/operands.py": {"source": _TEXT, "_constant": _TEXT},
+    "threads/machine.py": {
+        **dict.fromkeys(("__init__", "locate", "_shared", "loads", "stores"), _ADDRESSES),
+        "operand": _MATRICES, "_targets": "the CTAs of a mask", "tensor": "signs of coordinates",
+    },
+    "kernels/amd/kernel.py": {
+        "_DYNAMIC_STACK": "a size", **dict.fromkeys(("_packed", "_halves", "_in_cluster"), _BEGIN),
+    },
+    "kernels/amd/registers.py": {
+        "_bit": _ACROSS, "bits_of": _ACROSS, "words": _PAIRS, "join": _PAIRS,
+    },
+    "kernels/amd/tiles.py": {"tile_of": "the fields of a descriptor, which AMD alone has"},
 }  # fmt: skip
 """By file the functions that compute on bits, and why."""
 
@@ -121,3 +135,11 @@ def test_a_meaning_beside_the_rows_is_found(source: str) -> None:
 )
 def test_a_use_of_a_row_is_none(source: str) -> None:
     assert not list(computing(source))
+
+
+@pytest.mark.parametrize("word", ["expect_tx", "noinc"])
+def test_the_counts_of_an_arrival_are_read_in_one_place(word: str) -> None:
+    source = (ROOT / "semantics/mbarriers.py").read_text()
+    assert f'"{word}" ' in source
+    for file in ("threads/emit.py", "threads/machine.py", "kernels/ptx/kernel.py"):
+        assert not re.search(rf'"{word}" (?:not )?in ', (ROOT / file).read_text())

@@ -1019,8 +1019,8 @@ class _Kernel:
     # mbarriers
 
     def arrive_for_copies(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """cp.async._ARRIVE: without .noinc it adds the arrival that it then takes away."""
-        count = self.constant(1 if "noinc" in opcode.words else 0, 64)
+        """cp.async.mbarrier.arrive, with the arrivals that it adds before."""
+        count = self.constant(1 - mbarriers.arrivals_added(opcode), 64)
         data = count, self.constant(0, 64)
         self.mbarrier_step(operands[0], MemoryAccessKind.ATOMIC, data, None, _ARRIVE)
 
@@ -1053,10 +1053,8 @@ class _Kernel:
 
     def arrive(self, opcode: Opcode, operands: Sequence[str]) -> None:
         to, address, *carried = operands
-        given = self.value(carried[0], 64) if carried else self.constant(1, 64)
-        data = (given, self.constant(0, 64))
-        if "expect_tx" in opcode.words:
-            data = (self.constant(1, 64), given)
+        whole = mbarriers.arrival(opcode, carried[0] if carried else None)
+        data = tuple([self.value(each, 64) for each in whole])
         update = _ARRIVE_DROP if "arrive_drop" in opcode.words else _ARRIVE
         result = self.result(to)
         word = None if result is None else self.fresh()
