@@ -107,7 +107,14 @@ def _argument(given: Any, number: int, args: Sequence[Any]) -> Argument:
     raise LaunchError(f"argument {number} is {shown}: a number or a NumPy array is needed")
 
 
+def _is_sequence(given: object) -> bool:
+    """True of several arguments, as a text is not."""
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
+
+
 def _arguments(args: Sequence[Any]) -> tuple[Argument, ...]:
+    if not _is_sequence(args):
+        raise LaunchError(f"args is {args!r}: a tuple of the kernel's arguments is needed")
     found = tuple(_argument(each, number, args) for number, each in enumerate(args))
     check_same(found)
     return found
