@@ -16,6 +16,7 @@ from fencewright.lowering.cdna.code.text import (
     read_assembly,
 )
 from fencewright.lowering.cdna.code.waits import wait_counts
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
@@ -449,6 +450,14 @@ def test_rows_have_the_operands_that_the_decoder_has() -> None:
                 assert "scc" in family.uses
             rows += [] if row is None else [row]
     assert len(rows) > 150
+
+
+@pytest.mark.parametrize("chip", ["gfx1200", "gfx1250"])
+def test_a_wait_for_registers_orders_no_memory(chip: str) -> None:
+    """LLVM puts it between a vector comparison and the use of its mask."""
+    row = row_of("s_wait_alu", chip)
+    assert row is not None
+    assert row.meaning is Kind.COMPUTE
 
 
 def test_only_the_first_of_a_clause_has_a_place() -> None:

@@ -113,7 +113,7 @@ _BARRIERS = frozenset({"s_barrier"}) | {
     f"s_barrier_{what}" for what in ("signal", "signal_isfirst", "wait", "init", "join", "leave")
 }
 _IDLE = frozenset({"s_nop", "s_sleep", "s_setprio", "s_code_end"})
-_IDLE_GFX1250 = frozenset({"v_nop", "s_clause", "s_delay_alu", "s_setreg_imm32_b32"})
+_IDLE_GFX1250 = frozenset({"v_nop", "s_clause", "s_delay_alu", "s_wait_alu", "s_setreg_imm32_b32"})
 _COPIES: Mapping[str, CopyRow] = MappingProxyType(
     {f"global_load_async_to_lds_b{width}": CopyRow(True, width) for width in (8, 32, 64, 128)}
     | {f"global_store_async_from_lds_b{width}": CopyRow(False, width) for width in (8, 32, 64, 128)}
