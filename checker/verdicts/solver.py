@@ -270,13 +270,14 @@ class BitVectors(Interpretation[Any, Any]):
             return Answer.UNSATISFIABLE
         if self._has_product and self._small()._answer(constraints) is Answer.SATISFIABLE:
             return Answer.SATISFIABLE
-        own = self._like(numbers=_Numbers.EXACT) if self._is_abstract else self
-        return own._answer(constraints)
+        if self._is_abstract:
+            return self._like(numbers=_Numbers.EXACT)._answer(constraints)
+        return self._answer(constraints, formulas)
 
-    def _answer(self, constraints: Sequence[Constraint]) -> Answer:
-        """The answer to one question alone."""
+    def _answer(self, constraints: Sequence[Constraint], formulas: Sequence[Any] = ()) -> Answer:
+        """The answer to one question alone; ``formulas``: the constraints, if they are made."""
         z3 = z3_module()
-        solver, answer = self._checked([self.truth(each) for each in constraints])
+        solver, answer = self._checked(formulas or [self.truth(each) for each in constraints])
         if answer == z3.sat:
             self._learn(solver.model())
         if answer == z3.unknown:
@@ -548,10 +549,16 @@ class BitVectors(Interpretation[Any, Any]):
         return z3_module().BoolVal(truth, self.budget.context)
 
     def all_of(self, parts: Iterable[Any]) -> Any:
-        return z3_module().And([*parts])
+        return self._joined("Z3_mk_and", parts)
 
     def any_of(self, parts: Iterable[Any]) -> Any:
-        return z3_module().Or([*parts])
+        return self._joined("Z3_mk_or", parts)
+
+    def _joined(self, maker: str, parts: Iterable[Any]) -> Any:
+        """One term of truth values: ``z3.And`` would look for the sort of every part."""
+        z3, context, terms = z3_module(), self.budget.context, [*parts]
+        asts = (z3.Ast * len(terms))(*(each.as_ast() for each in terms))
+        return z3.BoolRef(getattr(z3, maker)(context.ref(), len(terms), asts), context)
 
     def negated(self, truth: Any) -> Any:
         return z3_module().Not(truth)
