@@ -235,7 +235,7 @@ def test_amd_assembly_is_executed() -> None:
         (ADD, {"kernel": "other"}, LaunchError, "there is no kernel 'other': there is kernel"),
         (ADD, {"block": None}, LaunchError, "kernel does not say its block"),
         (ADD, {"cluster": 2}, LaunchError, "gfx942 has no clusters: leave the cluster out"),
-        (ADD, {"args": (None, 5)}, ExecutionError, "address 0x0 is in no buffer"),
+        (ADD, {"args": (None, 5)}, ExecutionError, "out of bounds: 4 bytes at 0x0, where there is nothing"),
         (ADD, {"grid": 1 << 30}, LaunchError, "work-items in one dimension: 4294967295 are"),
         (ADD, {"args": (5,)}, LaunchError, "takes 2 arguments"),
         (ADD, {"block": 512}, LaunchError, "up to 256 threads, not 512"),

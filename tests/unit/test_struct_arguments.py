@@ -80,7 +80,7 @@ def test_a_struct_has_addresses_and_numbers(
     ("given", "problem"),
     [
         ("{i32[64], @1}", "argument 1 is '@1', which is no array before it"),
-        ("{i64(1), i64(2), i64(3), i64(4)}", "a struct of 32 bytes, but"),
+        ("{i64(1), i64(2), i64(3), i64(4)}", "a struct of 32 does not fit"),
     ],
 )
 def test_structs_that_cannot_be(

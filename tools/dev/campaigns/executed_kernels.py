@@ -123,7 +123,7 @@ def planned(module: "Module", text: str) -> Plan:
             buffers.append({"before": packed(before), "after": packed(after)})
         else:
             assert isinstance(given, int | float), text
-            arguments.append(number_bytes(parameter, given, number).hex())
+            arguments.append(number_bytes(kernel.name, parameter, given, number).hex())
     return {
         "kernel": kernel.name, "launch": text, "grid": launch.grid, "block": launch.block,
         "cluster": launch.cluster, "shared": launch.shared, "arguments": arguments,
