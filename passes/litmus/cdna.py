@@ -88,11 +88,11 @@ def read_functions(code: TestCode, functions: Sequence[Function], options: ReadO
         unreadable(code.test, _ONE_MODE)
     chip, tgsplit = modes.pop()
     configuration = _machine(code, replace(options, chip=chip, tgsplit=tgsplit))
+    places = _placements(code, configuration)
+    groups = [(each.workgroup, each.cluster, each.agent) for each in places]
     threads = [
-        _thread_of(function, each, place, configuration)
-        for function, each, place in zip(
-            functions, code.threads, _placements(code, configuration), strict=True
-        )
+        _thread_of(function, code.threads[n], places[n], groups[:n].count(groups[n]), configuration)
+        for n, function in enumerate(functions)
     ]
     program = Program(code.locations, tuple(threads), code.observed, code.name)
     return CdnaTest(LitmusTest(program, code.condition), configuration)
@@ -111,30 +111,34 @@ def _is_split(function: Function) -> bool:
 
 
 def _thread_of(
-    function: Function, code: ThreadCode, place: Placement, configuration: CdnaConfiguration
+    function: Function,
+    code: ThreadCode,
+    place: Placement,
+    number: int,
+    configuration: CdnaConfiguration,
 ) -> Thread[CdnaInstruction]:
-    """One thread, which runs a kernel of a file."""
+    """One thread, of this ``number`` in its work-group, which runs a kernel of a file."""
     given = [each for each in function.arguments if not each.is_hidden]
     if len(code.arguments) != len(given):
         problem = f"'{function.name}' has {len(given)} arguments, the thread gives"
         raise UnreadableError(function, 1, f"{problem} {len(code.arguments)}")
     bound = {each.name: to for each, to in zip(given, code.arguments, strict=True)}
-    found = read_thread(function, _bindings(bound, _entry(function, place), configuration))
+    found = read_thread(function, _bindings(bound, _entry(function, place, number), configuration))
     places = tuple(SourceLocation(function.file, line) for line in found.lines)
     return Thread(place, found.instructions, places)
 
 
-def _entry(function: Function, place: Placement) -> Mapping[str, int]:
-    """Registers as the hardware sets them up for lane 0 of a work-group."""
+def _entry(function: Function, place: Placement, number: int) -> Mapping[str, int]:
+    """Registers as the hardware sets them up for a work-item of a work-group."""
     row = KNOWN_CHIPS[function.chip]
     if row.ready_workgroup_ids:
-        return {"ttmp9": place.workgroup, "ttmp7": 0, "ttmp6": 0, "v0": 0}
+        return {"ttmp9": place.workgroup, "ttmp7": 0, "ttmp6": 0, "v0": number}
     given = function.descriptor
     user = sum(count for name, count in USER_REGISTERS if given.get(f"user_sgpr_{name}"))
     first = max(user, given.get("user_sgpr_count", 0))
     ids = {"x": place.workgroup, "y": 0, "z": 0}
     enabled = [axis for axis in ids if given.get(f"system_sgpr_workgroup_id_{axis}", axis == "x")]
-    return {"v0": 0} | {f"s{first + n}": ids[axis] for n, axis in enumerate(enabled)}
+    return {"v0": number} | {f"s{first + n}": ids[axis] for n, axis in enumerate(enabled)}
 
 
 def _bindings(

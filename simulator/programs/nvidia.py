@@ -568,7 +568,8 @@ class _Reader:
             raise self.error(f"the argument of '{address.name}' may only be stored to, weakly")
         if address.name in self.test.multicasts:
             raise self.error(f"'{address.name}' is a multicast address: only multimem accesses it")
-        if address.group is None and address.name in self.variables:
+        variable = self.variables.get(address.name)
+        if address.group is None and variable is not None and variable.space == "global":
             name = _shared_name(address, several=False)
             self.column.globals[name] = self._initial(address, (width or 32) // 8)
         elif address.group is None:
