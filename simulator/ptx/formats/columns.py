@@ -46,6 +46,7 @@ from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,
     Branch,
+    Computation,
     Label,
     LitmusTest,
     Location,
@@ -573,7 +574,7 @@ def instruction_text(instruction: ptx.PtxInstruction) -> str:
             return f"{'beq' if unless else 'bne'} {_operands(condition, 0, target)}"
         case ptx.CompareBranch(target, comparison, left, right):
             return f"{_BRANCH_WORDS[comparison]} {_operands(left, right, target)}"
-        case Move() | Label():
+        case Move() | Label() | Computation():
             return str(instruction)
         case _:
             return _async_text(instruction)
