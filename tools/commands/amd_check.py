@@ -98,21 +98,26 @@ def _disassembled(content: bytes, file: str) -> str:
 def checked(
     assembly: Assembly, file: str, l2_per_agent: L2PerAgent | None = None
 ) -> Iterator[Checked]:
-    """All functions; raises ``AssemblyError``."""
+    """All functions with instructions. Raises ``AssemblyError``."""
     chip_of(assembly, file)
     if not any(each.instructions for each in assembly.functions.values()):
         raise AssemblyError(f"{file}:1: error: there is no function with instructions in it")
     for function in assembly.functions.values():
-        yield check(assembly, function, l2_per_agent)
+        if function.instructions:
+            yield check(assembly, function, l2_per_agent)
 
 
 def named(assembly: Assembly, judged: "Sequence[JudgedFunction]") -> Iterator[FunctionName]:
-    """The functions with their verdicts, but for those that kernels call and that are none."""
+    """The functions with their verdicts, but for those that kernels call and that are none, and
+    those without instructions."""
+    for function in assembly.functions.values():
+        if not function.instructions:
+            yield FunctionName(function.name, is_kernel=bool(function.descriptor))
     called = {name for each in judged for name in each.calls if name != each.function.name}
     for each in judged:
         function = each.function
         is_kernel = bool(function.descriptor)
-        if not function.instructions or (function.name in called and not is_kernel):
+        if function.name in called and not is_kernel:
             yield FunctionName(function.name, is_kernel)
             continue
         said = FunctionVerdict.of(each.verdict, function.instructions[0].line)

@@ -201,7 +201,7 @@ class FunctionVerdict:
 class FunctionName:
     """A function of a file, whether it is a kernel, its verdict, or the verdict on a launch of it.
 
-    ``verdict``: None of a function that is judged where it is called.
+    ``verdict``: None of a function that is judged where it is called, or has no instructions.
     """
 
     name: str
