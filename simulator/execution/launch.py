@@ -365,7 +365,7 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
         if argument.dtype.hasobject:
             raise LaunchError(f"{parameter.name}: an array of {argument.dtype}, not of numbers")
         data = _bytes_of(argument)
-        if not parameter.is_buffer and parameter.bits > 64 and 8 * len(data) == parameter.bits:
+        if parameter.is_struct and 8 * len(data) == parameter.bits:
             # What is passed by value is given as its bytes.
             return None
         found = _Contents(len(data), data)
@@ -390,12 +390,12 @@ def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
     """The bits of a number."""
+    if isinstance(argument, np.ndarray) and argument.ndim:
+        return int.from_bytes(argument.tobytes(), "little")
     if parameter.is_buffer and not (isinstance(argument, int) and argument == 0):
         raise LaunchError(
             f"{parameter.name} is a buffer: give its size in bytes or an array, or 0 for none"
         )
-    if isinstance(argument, np.ndarray) and argument.ndim:
-        return int.from_bytes(argument.tobytes(), "little")
     if not isinstance(argument, int | float | np.integer | np.floating):
         raise LaunchError(
             f"{parameter.name} is a number of {parameter.bits} bits, not {argument!r}"

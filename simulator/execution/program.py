@@ -389,7 +389,7 @@ class KernelParameter:
     """A parameter: ``bits`` wide, the address of a buffer if ``is_buffer``; ``offset`` in bytes.
 
     ``is_hidden``: nobody gives it; it has ``hidden`` of the launch, or 0. ``is_integer``: it is no
-    number with a fraction.
+    number with a fraction. ``is_struct``: an array of its size is its bytes.
     """
 
     name: str
@@ -399,6 +399,7 @@ class KernelParameter:
     is_hidden: bool = False
     hidden: LaneValue | None = None
     is_integer: bool = False
+    is_struct: bool = False
 
 
 @dataclass(frozen=True, slots=True)

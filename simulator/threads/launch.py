@@ -710,8 +710,9 @@ def arguments_of(
             content = allocation
             if isinstance(given, Tensor):
                 content = _map(memory, f"the map of {name}", given, allocation)
-            if parameter.size is not None:
-                value = bytes(content.data[: parameter.size])
+            # An array of a struct's size is its bytes, another one has its address there.
+            if content.size == parameter.size:
+                value = bytes(content.data[: content.size])
             else:
                 _refuse(faults.of_buffer(name, _bits_of(parameter)))
                 value = content.base.to_bytes(8, "little")
@@ -732,9 +733,9 @@ def given_arguments(
         if target is None:
             continue
         target.data[: len(content)] = content
-        size = kernel.parameters[number].size
-        if size is not None and isinstance(launch.arguments[number], Array):
-            value = bytes(target.data[:size])
+        is_struct = target.size == kernel.parameters[number].size
+        if is_struct and isinstance(launch.arguments[number], Array):
+            value = bytes(target.data[: target.size])
         arguments[number] = target, value
     return tuple(arguments)
 

@@ -9,7 +9,7 @@ import pytest
 from test_launch_faults import HEAD
 
 import fencewright
-from fencewright.launches import ExecutionError
+from fencewright.launches import ExecutionError, LaunchError
 from fencewright.tools import fence_sim
 
 RECURSION = """.visible .func (.param .b32 o) f(.param .b32 n)
@@ -88,3 +88,18 @@ def test_traffic_counts_or_says_where_it_ends(
     assert error.count("\n") == bool(said)
     assert said in error
     assert not said or re.search(r"k\.ptx:\d+:\d+: error: ", error)
+
+
+@pytest.mark.parametrize("threads", [32, 256])
+def test_a_struct_of_one_pointer_has_the_address_of_its_array(threads: int) -> None:
+    """As thrust::device_ptr and the tiles of CUB's scans; an array of 8 bytes is its bytes."""
+    text = f"""{HEAD}.visible .entry k(.param .align 8 .b8 p[8], .param .align 4 .b8 s[8])
+{{ .reg .u32 %r<9>; .reg .u64 %rd<5>; ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [s+4];
+mov.u32 %r2, %tid.x; mul.wide.u32 %rd2, %r2, 4; add.u64 %rd3, %rd1, %rd2;
+ld.global.u32 %r3, [%rd3]; add.u32 %r3, %r3, %r1; st.global.u32 [%rd3], %r3; ret; }}
+"""
+    found, pair = np.arange(threads, dtype=np.uint32), np.array([3, 4], np.uint32)
+    result, _ = fencewright.execute(text, block=threads, args=(found, pair))
+    assert (result == found + 4).all()
+    with pytest.raises(LaunchError, match="is a number of 32 bits, not a buffer"):
+        fencewright.execute(text.replace("s[8]", "s[4]"), block=threads, args=(found, found))

@@ -460,6 +460,7 @@ def _parameter(argument: KernelArgument) -> KernelParameter:
         argument.offset,
         is_hidden=argument.is_hidden,
         hidden=_HIDDEN.get(argument.kind),
+        is_struct=argument.size > 8,
     )
 
 

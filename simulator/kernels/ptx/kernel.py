@@ -1197,7 +1197,12 @@ def _parameters(
         at = _aligned(at, bits // 8)
         is_buffer = each.name in buffers and bits == WORD
         is_integer = element[0] in ("u", "s")
-        found.append(KernelParameter(f"argument {n}", bits, is_buffer, at, is_integer=is_integer))
+        found.append(
+            KernelParameter(
+                f"argument {n}", bits, is_buffer, at, is_integer=is_integer,
+                is_struct=each.size is not None,
+            )
+        )  # fmt: skip
         at += bits // 8
     return tuple(found)
 
