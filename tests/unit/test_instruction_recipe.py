@@ -18,7 +18,6 @@ from fencewright.lowering.cdna.instruction_row import InstructionRow, Unit
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx import instructions as registers
 from fencewright.lowering.ptx.code import statements
-from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.kernels.amd import arithmetic as amd_arithmetic
 from fencewright.simulator.kernels.ptx import functions
 from fencewright.simulator.programs import nvidia
@@ -37,6 +36,7 @@ _CACHES = (
     registers.registers_of,
     amd_programs.row_of,
     amd_programs.row_of_any,
+    nvidia._function_of,  # pyright: ignore[reportPrivateUsage]
 )
 
 
@@ -157,25 +157,18 @@ def ptx_decoded(patch: Patch) -> None:
     patch.setattr(statements, "_BY_FIRST_WORD", MappingProxyType({**known, "frob": (row,)}))
 
 
-def ptx_model(patch: Patch) -> None:
-    """Step 2."""
-    patch.setitem(nvidia._COMPUTED, "frob", ArithmeticKind.XOR)  # pyright: ignore
-    handlers = nvidia._HANDLERS  # pyright: ignore[reportPrivateUsage]
-    patch.setitem(handlers, "frob", handlers["xor"])  # pyright: ignore
-
-
 def ptx_executed(patch: Patch) -> None:
-    """Step 3."""
+    """Step 2."""
     by_head = semantics._BY_HEAD  # pyright: ignore[reportPrivateUsage]
     patch.setitem(by_head, "frob", [replace(each, head="frob") for each in by_head["xor"]])
 
 
 def ptx_printed(patch: Patch) -> None:
-    """Step 4."""
+    """Step 3."""
     patch.setitem(registers.ROWS, "frob", registers.ROWS["xor"])
 
 
-PTX_STEPS = (ptx_decoded, ptx_model, ptx_executed, ptx_printed)
+PTX_STEPS = (ptx_decoded, ptx_executed, ptx_printed)
 
 PTX_CODE = """
 .version 8.0
