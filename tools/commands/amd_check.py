@@ -98,13 +98,12 @@ def _disassembled(content: bytes, file: str) -> str:
 def checked(
     assembly: Assembly, file: str, l2_per_agent: L2PerAgent | None = None
 ) -> Iterator[Checked]:
-    """All functions with instructions. Raises ``AssemblyError``."""
+    """All functions; raises ``AssemblyError``."""
     chip_of(assembly, file)
     if not any(each.instructions for each in assembly.functions.values()):
         raise AssemblyError(f"{file}:1: error: there is no function with instructions in it")
     for function in assembly.functions.values():
-        if function.instructions:
-            yield check(assembly, function, l2_per_agent)
+        yield check(assembly, function, l2_per_agent)
 
 
 def named(assembly: Assembly, judged: "Sequence[JudgedFunction]") -> Iterator[FunctionName]:

@@ -172,7 +172,8 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
     functions: list[JudgedFunction] = []
     provided: list[tuple[int, str]] = []
     for each in checked(assembly, file, many):
-        functions.append(judged(each, launch, steps, finds_surplus=arguments.finds_surplus))
+        if each.lifted.code.flow.function.instructions:
+            functions.append(judged(each, launch, steps, finds_surplus=arguments.finds_surplus))
         provided += each.provided() if arguments.lift else ()
     found = sorted(each for one in functions for each in one.findings)
     comparisons = beside.comparisons(many)
