@@ -343,7 +343,7 @@ def _read(path: str, text: str, arguments: Namespace) -> Iterable[RunnableTest]:
     lowering = lowering_of(arguments)
     if arguments.litmus is None:
         return read_string(path, text, lowering, arguments.test)
-    from fencewright.tools.inputs.litmus.ptx import read_with_harness
+    from fencewright.tools.inputs.litmus.harness import read_with_harness
 
     return read_with_harness(path, arguments.litmus, lowering, arguments.test)
 

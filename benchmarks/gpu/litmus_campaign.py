@@ -36,7 +36,7 @@ class CampaignRow(Protocol):
 
     @property
     def is_right(self) -> bool:
-        """Whether it showed what it has to."""
+        """True where it showed what it has to."""
         ...
 
     def cells(self) -> tuple[str, ...]:

@@ -122,9 +122,12 @@ class WaitAnalysis:
     def missing(self) -> Iterator[MissingWait]:
         """The missing waits, in the order of the text."""
         for each, state in self._states():
-            early = [flight for flight in state.flights if self._too_early(each, flight)]
-            found = (self._too_early(each, flight) for flight in sorted(early, key=_first))
-            yield from filter(None, found)
+            early = {
+                flight: missing
+                for flight in state.flights
+                if (missing := self._too_early(each, flight))
+            }
+            yield from (early[flight] for flight in sorted(early, key=_first))
 
     def idle(self) -> Iterator[PtxInstruction]:
         """The waits for groups that leave as much in flight as there may be, in the order of the

@@ -498,7 +498,7 @@ _Signed = tuple[Value, bool]
 
 def _is_inverted(value: Apply) -> bool:
     """True of all bits of a number the other way: -1 minus it."""
-    return value.operation == "xor" and number_of(value.arguments[1]) == (1 << value.bits) - 1
+    return value.operation == "xor" and number_of(value.arguments[1]) == ones(value.bits)
 
 
 def _is_negative(value: Value) -> bool:

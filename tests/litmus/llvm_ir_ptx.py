@@ -21,8 +21,8 @@ from fencewright.tools.fuzz.llvm_ir_writer import (
     result_registers,
     written,
 )
+from fencewright.tools.inputs.litmus.harness import read_with_harness
 from fencewright.tools.inputs.litmus.lowered import Lowering
-from fencewright.tools.inputs.litmus.ptx import read_with_harness
 
 _FORM = KernelForm(results=True)
 _WORDS = (

@@ -40,8 +40,8 @@ from fencewright.tools import fence_sim
 from fencewright.tools.diagnostics import ToolError
 from fencewright.tools.fuzz.checks import program_of
 from fencewright.tools.inputs.litmus.files import parse_module
+from fencewright.tools.inputs.litmus.harness import read_with_harness
 from fencewright.tools.inputs.litmus.lowered import Lowering, lower_tests
-from fencewright.tools.inputs.litmus.ptx import read_with_harness
 
 ROOT = Path(__file__).parents[2]
 LITMUS = sorted((ROOT / "examples" / "litmus").glob("*.mlir"))

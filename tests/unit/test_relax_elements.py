@@ -20,8 +20,8 @@ from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.passes.pipelines import lower_llvm_ir
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.litmus_run import PtxTest, run
+from fencewright.tools.inputs.litmus.harness import read_with_harness
 from fencewright.tools.inputs.litmus.lowered import Lowering
-from fencewright.tools.inputs.litmus.ptx import read_with_harness
 
 UNORDERED = (Fact.UNORDERED_ELEMENTS,)
 G = "ptr addrspace(1) %g"

@@ -318,9 +318,9 @@ def test_the_kernels_of_a_file_share_the_steps_of_a_solver(monkeypatch: pytest.M
     assert limits[-1] == 40_000
 
 
-@pytest.mark.parametrize(("below", "is_right"), [("%r6", True), ("%r2", False)])
-def test_all_bits_the_other_way_are_a_negative_number(below: str, is_right: bool):
-    """Threads below half of n, or all, exchange an element and its counterpart from the end."""
+def _of_first_block(condition: str, body: str) -> VerdictKind:
+    """The verdict on threads (%r1) of block 0 that execute ``body`` where ``condition`` makes %p1:
+    %rd3 is the address of a thread's own element of the array at %rd1, n is %r2."""
     text = f"""
 .version 8.6
 .target sm_90
@@ -329,17 +329,26 @@ def test_all_bits_the_other_way_are_a_negative_number(below: str, is_right: bool
 {{
     .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<6>;
     ld.param.u64 %rd1, [a]; ld.param.u32 %r2, [n]; mov.u32 %r1, %tid.x; mov.u32 %r5, %ctaid.x;
-    shr.s32 %r6, %r2, 1; setp.lt.s32 %p1, %r1, {below}; setp.eq.u32 %p2, %r5, 0;
+    {condition} setp.eq.u32 %p2, %r5, 0;
     @!%p1 bra OUT; @!%p2 bra OUT;
     mul.wide.s32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
-    not.b32 %r3, %r1; add.s32 %r4, %r3, %r2;
-    mul.wide.s32 %rd4, %r4, 4; add.s64 %rd5, %rd1, %rd4;
-    st.global.u32 [%rd3], %r1; st.global.u32 [%rd5], %r1;
+    {body}
 OUT: ret;
 }}
 """
     file = read_ptx(text, "k.ptx")
-    kind = judge(kernel_of(file, file.functions["k"])).kind
+    return judge(kernel_of(file, file.functions["k"])).kind
+
+
+@pytest.mark.parametrize(("below", "is_right"), [("%r6", True), ("%r2", False)])
+def test_all_bits_the_other_way_are_a_negative_number(below: str, is_right: bool):
+    """Threads below half of n, or all, exchange an element and its counterpart from the end."""
+    kind = _of_first_block(
+        f"shr.s32 %r6, %r2, 1; setp.lt.s32 %p1, %r1, {below};",
+        """not.b32 %r3, %r1; add.s32 %r4, %r3, %r2;
+    mul.wide.s32 %rd4, %r4, 4; add.s64 %rd5, %rd1, %rd4;
+    st.global.u32 [%rd3], %r1; st.global.u32 [%rd5], %r1;""",
+    )
     expected = (VerdictKind.RACE_FREE,) if is_right else (VerdictKind.RACE, VerdictKind.LAUNCH)
     assert kind in expected
 
@@ -358,23 +367,10 @@ OUT: ret;
 )
 def test_a_negative_part_of_a_sum_leads_back(part: str, extended: str):
     """Threads read the element of a thread before them, where a part of the index is below 0."""
-    text = f"""
-.version 8.6
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 a, .param .u32 n) .maxntid 32, 1, 1
-{{
-    .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<6>;
-    ld.param.u64 %rd1, [a]; ld.param.u32 %r2, [n]; mov.u32 %r1, %tid.x; mov.u32 %r5, %ctaid.x;
-    setp.lt.s32 %p1, %r2, 0; setp.eq.u32 %p2, %r5, 0;
-    @!%p1 bra OUT; @!%p2 bra OUT;
-    mul.wide.s32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
-    {part} add.s32 %r6, %r1, %r3;
+    kind = _of_first_block(
+        "setp.lt.s32 %p1, %r2, 0;",
+        f"""{part} add.s32 %r6, %r1, %r3;
     mul.wide.{extended} %rd4, %r6, 4; add.s64 %rd5, %rd1, %rd4;
-    ld.global.u32 %r7, [%rd5]; st.global.u32 [%rd3], %r7;
-OUT: ret;
-}}
-"""
-    file = read_ptx(text, "k.ptx")
-    kind = judge(kernel_of(file, file.functions["k"])).kind
+    ld.global.u32 %r7, [%rd5]; st.global.u32 [%rd3], %r7;""",
+    )
     assert kind in (VerdictKind.RACE, VerdictKind.LAUNCH)

@@ -33,7 +33,7 @@ _LISTED = re.compile(r"L\d+")
 _BRANCH = re.compile(r"^[ \t]+s_c?branch\w*[ \t]+(\S+)", re.M)
 _ENCODED_BRANCH = re.compile(r"^\s+s_c?branch\w*\s.*// [0-9A-F]{12}: ([0-9A-F]{8})$")
 _ADDRESS = re.compile(r"// ([0-9A-F]{12}):")
-READERS_OF_PLACE = ("s_getpc_b64", "s_get_pc_i64")
+_READERS_OF_PLACE = ("s_getpc_b64", "s_get_pc_i64")
 """Instructions that give the address of the next one."""
 
 
@@ -144,7 +144,7 @@ def _listed(
             instruction = read_instruction(line, number)
             if address := _ADDRESS.search(raw):
                 addresses[number] = at = int(address[1], 16)
-                if instruction.mnemonic in READERS_OF_PLACE:
+                if instruction.mnemonic in _READERS_OF_PLACE:
                     instruction = replace(instruction, address=at)
                 if found := _ENCODED_BRANCH.search(raw):
                     distance = int(found[1], 16) & 0xFFFF

@@ -6,6 +6,7 @@ Sources: LLVM AMDGPUUsage, "ELF Code Object" and "Kernel Descriptor"; ELF-64 Obj
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -144,12 +145,14 @@ def descriptors_of_object(content: bytes, fields: Fields = _FIELDS) -> dict[str,
 
 def sections_of(content: bytes) -> Iterator[tuple[int, int, int]]:
     """The type, place and size of each section of an ELF file; none where it is cut short."""
-    try:
-        start, size, count = _SECTIONS.unpack_from(content)
-        found = [_SECTION.unpack_from(content, start + n * size) for n in range(count)]
-    except struct.error:
-        return
-    yield from ((kind, offset, length) for kind, offset, length, _, _ in found)
+    with suppress(struct.error):
+        yield from ((kind, offset, length) for kind, offset, length, _, _ in _sections(content))
+
+
+def _sections(content: bytes) -> list[tuple[int, int, int, int, int]]:
+    """Type, place, size, link and size of an entry of each section. Raises ``struct.error``."""
+    start, size, count = _SECTIONS.unpack_from(content)
+    return [_SECTION.unpack_from(content, start + n * size) for n in range(count)]
 
 
 _TYPE = struct.Struct("<16xH")
@@ -184,17 +187,16 @@ def image_of(content: bytes) -> tuple[bytes, dict[int, int]] | None:
         for offset, address, length, _ in segments:
             image[address : address + length] = content[offset : offset + length]
         return bytes(image), dict(_relocated(content, end))
-    except (struct.error, OverflowError, ValueError):
+    except (struct.error, OverflowError, ValueError, IndexError):
         return None
 
 
 def _relocated(content: bytes, end: int) -> Iterator[tuple[int, int]]:
-    start, size, count = _SECTIONS.unpack_from(content)
-    for number in range(count):
-        kind, offset, length, link, _ = _SECTION.unpack_from(content, start + number * size)
+    sections = _sections(content)
+    for kind, offset, length, link, _ in sections:
         if kind != _RELOCATIONS:
             continue
-        _, symbols, _, _, each = _SECTION.unpack_from(content, start + link * size)
+        _, symbols, _, _, each = sections[link]
         for at in range(offset, offset + length, _RELOCATION.size):
             place, type, symbol, addend = _RELOCATION.unpack_from(content, at)
             if type == _WORD:
@@ -218,9 +220,7 @@ def _flags(content: bytes) -> Iterator[int]:
 def _symbols(content: bytes) -> Iterator[_Symbol]:
     try:
         start, size, count = _SECTIONS.unpack_from(content)
-        sections: list[tuple[int, int, int, int, int]] = [
-            _SECTION.unpack_from(content, start + n * size) for n in range(count)
-        ]
+        sections = _sections(content)
         starts = {
             number: _ADDRESS.unpack_from(content, start + number * size) for number in range(count)
         }

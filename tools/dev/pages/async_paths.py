@@ -27,8 +27,8 @@ from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.simulator.random.async_programs import draw
 from fencewright.tools.diagnostics import ToolError
+from fencewright.tools.inputs.litmus.harness import read_with_harness
 from fencewright.tools.inputs.litmus.lowered import Lowering, read_string
-from fencewright.tools.inputs.litmus.ptx import read_with_harness
 from fencewright.tools.reports.markdown import markdown_table
 
 
