@@ -33,6 +33,11 @@ class Checked:
     lifted: LiftedFunction
     entries: Mapping[int, State]
 
+    @property
+    def is_empty(self) -> bool:
+        """A function without instructions, which has no verdict."""
+        return not self.lifted.code.flow.function.instructions
+
     def hazards(self) -> Iterator[Finding]:
         """Registers that are used too early, and waits for nothing."""
         code = self.lifted.code

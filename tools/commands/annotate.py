@@ -42,7 +42,7 @@ def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
 
     assembly, text = read_input(content, file)
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
-    functions = list(checked(assembly, file, many))
+    functions = [each for each in checked(assembly, file, many) if not each.is_empty]
     notes = [
         Note(each.line, _kind(each.is_surplus), each.text, each.orders)
         for one in functions

@@ -172,7 +172,7 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
     functions: list[JudgedFunction] = []
     provided: list[tuple[int, str]] = []
     for each in checked(assembly, file, many):
-        if each.lifted.code.flow.function.instructions:
+        if not each.is_empty:
             functions.append(judged(each, launch, steps, finds_surplus=arguments.finds_surplus))
         provided += each.provided() if arguments.lift else ()
     found = sorted(each for one in functions for each in one.findings)
