@@ -1,7 +1,8 @@
 """Registers of a loop that come back to where they began: indices of rings, and phase bits.
 
 Registers that depend on constants and each other alone are computed iteration by iteration until
-all are what they were; what repeats so is then known for every iteration. ``i = i+1 == N ? 0 : i+1;
+all are what they were; what repeats so is then known for every iteration. Registers that only
+exchange their values have these in turn. ``i = i+1 == N ? 0 : i+1;
 phase ^= i == 0`` are ``(it + c) mod N`` and the lowest bit of ``(it + c) div N + b``.
 """
 
@@ -18,6 +19,8 @@ from fencewright.lowering.code.value import Opaque, Value
 
 _MOST_STEPS = 128
 """The longest sequence that is looked for: two phases of a ring of 64."""
+_MOST_TURNS = 4
+"""The most buffers that take turns by exchanging their addresses."""
 
 
 def sequence_of(
@@ -33,6 +36,8 @@ def sequence_of(
     ``following``: those in the next iteration.
     """
     own = _dependent(register, following)
+    if own is not None and all(following[each] in own for each in own):
+        return _rotated(e, iteration, register, starts, following)
     if own is None or any(number_of(starts[each]) is None for each in own):
         return None
     first = {each: starts[each] for each in own}
@@ -47,6 +52,27 @@ def sequence_of(
         if all(state[each] is first[each] for each in own):
             return _of_numbers(e, iteration, numbers, register.bits)
     return None
+
+
+def _rotated(
+    e: Expressions,
+    iteration: Value,
+    register: Value,
+    starts: Mapping[Value, Value],
+    following: Mapping[Value, Value],
+) -> Value | None:
+    """The value of a register that others take turns with: two buffers that are swapped."""
+    turns = [register]
+    while (turn := following[turns[-1]]) is not register:
+        if turn in turns or len(turns) == _MOST_TURNS:
+            return None
+        turns.append(turn)
+    value = starts[turns[-1]]
+    place = remainder(e, iteration, len(turns))
+    for number in reversed(range(len(turns) - 1)):
+        is_turn = e.apply("eq", (place, e.constant(number, place.bits)), 1)
+        value = e.chosen(is_turn, starts[turns[number]], value)
+    return value
 
 
 def _dependent(register: Value, following: Mapping[Value, Value]) -> Collection[Value] | None:
