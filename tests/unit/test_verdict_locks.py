@@ -134,3 +134,69 @@ def test_turns_of_ctas_are_apart_where_the_launch_says_so() -> None:
     assert verdict(body, Launch((64, 1, 1), (8, 1, 1))).kind is not FREE
     assert verdict(body).kind is not FREE
     assert "nothing acquires" in missing(rounds("turn", take="relaxed", draw=turn))
+
+
+KEPT = "atom.global.relaxed.gpu.{}.b32 %r7, [%rd2], {}; setp.ne.u32 %p2, %r7, %r9;"
+
+
+@pytest.mark.parametrize(
+    ("update", "number", "kind"),
+    [("add", 0, FREE), ("or", 0, FREE), ("xor", 0, FREE), ("or", 1, None), ("and", 0, None)],
+)
+def test_an_update_that_keeps_the_value_reads_a_turn(
+    update: str, number: int, kind: VerdictKind | None
+) -> None:
+    """Another one writes the word, so that it serves nobody in turn."""
+    poll = KEPT.format(update, number).replace("add.b32", "add.u32")
+    fence = "fence.acq_rel.gpu;"
+    body = rounds("turn", give="relaxed", acquire=fence, release=fence)
+    body = body.replace(READ.format("acquire"), poll)
+    found = verdict(body).kind
+    assert found is kind or (kind is None and found is not FREE)
+
+
+def test_the_fence_of_a_holder_may_come_after_the_barrier() -> None:
+    """A fence.sc of each thread between the barrier and what it reads, and before the other."""
+    fence = "fence.sc.gpu;"
+    body = rounds(
+        "turn", "relaxed", "relaxed", meet=f"bar.sync 0; {fence}", part=f"{fence} bar.sync 0;"
+    )
+    assert verdict(body).kind is FREE
+    weak = rounds("turn", "relaxed", "relaxed", meet="bar.sync 0;", part=f"{fence} bar.sync 0;")
+    assert verdict(weak).kind is not FREE
+
+
+QUEUE = """
+L: @%p1 bra MET;
+{draw}
+st.shared.u32 [last], %r7;
+MET: {meet}
+ld.shared.u32 %r8, [last];
+setp.ge.s32 %p2, %r8, 100;
+@%p2 bra DONE;
+mov.u32 %r9, %ntid.x; mad.lo.u32 %r10, %r8, %r9, %r1;
+mul.wide.u32 %rd5, %r10, 4; add.s64 %rd6, %rd1, %rd5;
+ld.global.u32 %r11, [%rd6]; add.u32 %r11, %r11, 1; st.global.u32 [%rd6], %r11;
+{part}
+bra L;
+DONE: ret;"""
+"""Thread 0 of each CTA takes the next piece of work from a counter, for all of them."""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("add.u32 %r7, [%rd2], 1;", "add.u32 %r7, [%rd2], 0;"),
+        ("add.u32 %r7, [%rd2], 1;", "add.u32 %r7, [%rd2], 1; shr.u32 %r7, %r7, 1;"),
+        ("add.u32 %r7, [%rd2], 1;", "add.u32 %r7, [%rd4], 1;"),  # A counter of each CTA.
+        ("mad.lo.u32 %r10, %r8, %r9, %r1;", "mad.lo.u32 %r10, %r8, 32, %r1;"),
+        ("MET: bar.sync 0;", "MET:"),
+        ("bar.sync 0;\nbra L;", "bra L;"),
+    ],
+)
+def test_work_that_one_thread_takes_for_its_block_is_its_own(old: str, new: str) -> None:
+    draw = "atom.global.relaxed.gpu.add.u32 %r7, [%rd2], 1;"
+    body = QUEUE.format(draw=draw, meet="bar.sync 0;", part="bar.sync 0;")
+    assert old in body
+    assert (verdict(body.replace(old, new)).kind is FREE) is (old == "")

@@ -8,6 +8,7 @@ value 0 of the start must not satisfy it. Source: PTX ISA, "Release and Acquire 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from fencewright.checker.verdicts.expressions import number_of
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     UNGROUPED,
@@ -115,22 +116,28 @@ def _read(kernel: Kernel, number: int) -> Access | None:
 def writes_of(kernel: Kernel, read: Access) -> list[Access]:
     """All accesses that may change what is read.
 
-    An exchange of a value for the same hands on what was written before it, to all of its scope.
+    An update that keeps the value hands on what was written before it, to all of its scope.
     """
     return [
         each
         for each in kernel.accesses
         if each.writes
-        and not _is_same_again(each)
+        and not keeps_value(each)
         and (each.place.root == read.place.root or each.place.root.region is Region.UNKNOWN)
     ]
 
 
-def _is_same_again(access: Access) -> bool:
-    """True of a compare-and-swap that changes nothing, for all CTAs. Source: PTX ISA, "Observation
-    order": morally strong updates continue a release pattern."""
-    is_same = access.update == "cas" and access.compared is access.value is not None
+def keeps_value(access: Access) -> bool:
+    """True of an update that changes nothing, for all CTAs: a compare-and-swap of equal values, an
+    addition of 0. Source: PTX ISA, "Observation order": morally strong updates continue a release
+    pattern."""
+    value = access.value
+    is_same = access.update == "cas" and access.compared is value is not None
+    is_same |= access.update in _KEEP_BY_ZERO and value is not None and number_of(value) == 0
     return is_same and access.scope is not None and access.scope.includes(Scope.AGENT)
+
+
+_KEEP_BY_ZERO = ("add", "or", "xor")
 
 
 def writes_to(kernel: Kernel, pair: ThreadPair, word: Access) -> Iterator[Access]:

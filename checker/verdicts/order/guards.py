@@ -348,7 +348,8 @@ def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Itera
             continue
         if write.value.bits < result.bits and not _is_extended_alike(write.value):
             continue
-        value = e.substituted(literal.value, {result: e.resized(write.value, result.bits)})
+        written = e.resized(write.value, result.bits)
+        value = e.substituted(literal.value, {result: written})
         for handed in e.literals(value, literal.polarity, literal.branch):
             member = _of_literal(kernel, handed)
             if member is None:
@@ -367,7 +368,8 @@ def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Itera
                 link = _linked(kernel, around, barrier, result.instruction, thread, other)
                 if link is not None:
                     together = Together(other, thread, Scope.WORKGROUP)
-                    own = (together, *executed(kernel, write, other), *link)
+                    same = Compare("eq", result, thread, written, other)
+                    own = (together, *executed(kernel, write, other), *link, same)
                     yield Guard((member,), around, other, barrier, True, own)
 
 

@@ -36,7 +36,7 @@ from fencewright.checker.verdicts.model import (
     Together,
 )
 from fencewright.checker.verdicts.order.claims import Claim
-from fencewright.checker.verdicts.order.flags import lemma_of, writes_to
+from fencewright.checker.verdicts.order.flags import keeps_value, lemma_of, writes_to
 from fencewright.checker.verdicts.order.guards import Guard, follows, guards_of
 from fencewright.checker.verdicts.order.lemmas import Lemma, VendorLemma, holds
 from fencewright.lowering.code.value import Apply, Iteration, Opaque, Result, Value
@@ -156,7 +156,8 @@ def _hands_on(
     Between two sections any other may have been: of a lock in memory of all, another CTA's, which
     has no part of the accesses' shared memory.
     """
-    guard = section.guard
+    # Who gives it back is who took it, so that a fence of its own anywhere between is enough.
+    guard = replace(section.guard, end=end.instruction, is_met=False)
     is_of_all = section.take.place.root.region is not Region.SHARED
     own = replace(pair, relation=Relation.GRID) if is_of_all else pair
     (earlier, _), (later, _) = sides
@@ -164,7 +165,6 @@ def _hands_on(
         place = take.place if is_of_all else earlier.place
         seen = replace(earlier, instruction=take.instruction, place=place, writes=True, reads=False)
         given = replace(later, instruction=end.instruction, place=place, writes=False, reads=True)
-        # What the holder took is released by its own thread, or by the one that it has met.
         lemma = lemma_of(kernel, (seen, end), (take, given), own, guard, met=False)
         if not holds(lemma):
             return False
@@ -207,7 +207,7 @@ def _taken(
     for access in kernel.accesses_at.get(number, ()):
         if access.result is None or access.place.offset is None:
             return None
-        if not access.is_atomic and access.reads:
+        if access.reads and (not access.is_atomic or keeps_value(access)):
             turn = _turn(kernel, guard, access, literal)
             return None if turn is None else (access, turn)
         if not _takes(access):
