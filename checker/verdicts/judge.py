@@ -227,7 +227,7 @@ class _Judge:
         condition."""
         self.blocks = ((two_warps, 1, 1), (256, 1, 1), (16, 16, 1))
         if "%tid.y" in kernel.specials:  # Rows of whole warps: two rows are two warps.
-            self.blocks += ((kernel.lanes, 4, 1),)
+            self.blocks += ((kernel.lanes, 4, 1), (8, kernel.lanes, 1))
         """Blocks that a race is looked for in first."""
         self.fewest = tuple(
             Launch((threads, 1, 1), (ctas, 1, 1))
@@ -777,9 +777,16 @@ class _Judge:
         if z3_module() is None:
             self.obstacles.append(Obstacle(MISSING, 0))
             return False
-        reason = _between("the solver came to its limit", first, second, NO_ORDER)
+        reason = _between(self._limit, first, second, NO_ORDER)
         self.obstacles.append(Obstacle(reason, second.line))
         return False
+
+    @property
+    def _limit(self) -> str:
+        """The reason of a question that the solver did not decide: with constant sizes it is
+        easier."""
+        is_given = self.launch.block is not None or self.kernel.required is not None
+        return "the solver came to its limit" + ("" if is_given else " (--block decides more)")
 
     def _races_in(
         self, launches: Iterable[Launch], first: Access, second: Access, pair: ThreadPair
@@ -809,8 +816,11 @@ class _Judge:
         most = self.kernel.most_threads
         usual = self.blocks if most >= self.blocks[0][0] else ((most, 1, 1),)
         blocks = (*filter(self._has_room, usual), *self._fitting)
-        for threads in blocks if block is None else (block,):
-            yield Launch(threads, grid or (2, 1, 1))
+        # A row of CTAs, and a column where CTAs have rows.
+        rows = ((2, 1, 1), (1, 2, 1)) if "%ctaid.y" in self.kernel.specials else ((2, 1, 1),)
+        for ctas in rows if grid is None else (grid,):
+            for threads in blocks if block is None else (block,):
+                yield Launch(threads, ctas)
 
     def _has_room(self, block: tuple[int, int, int]) -> bool:
         has_room = all(room.holds(block) for room in rooms(self.kernel, self.launch))
@@ -1071,7 +1081,7 @@ class _Judge:
         constraints = (*constraints, *contents, *paths, *unawaited)
         size, witness = self._witness(relation, constraints, launches)
         if witness is None:
-            reason = "memory decides" if contents else "the solver came to its limit"
+            reason = "memory decides" if contents else self._limit
             reason = _OF_WARPGROUP if unawaited else reason
             reason = _between(reason, first, second, order)
             self.obstacles.append(Obstacle(reason, second.line))
@@ -1249,7 +1259,7 @@ class _Judge:
         if of_all:
             return of_all
         dimensions = self._solver(conflict.relation).dimensions("tid")
-        if len(dimensions) > 1 and self.kernel.required is None:
+        if len(dimensions) > 1 and (self.launch.block or self.kernel.required) is None:
             return f"as {conflict.witness}: the block's shape is not in the text"
         return ""
 

@@ -1169,6 +1169,64 @@ def test_a_tile_is_judged_for_blocks_that_have_its_shape(meet: str, other: int, 
     assert len(verdict.conflicts) == count
 
 
+def test_a_race_in_blocks_of_the_given_shape_has_no_condition():
+    body = TILE_OF_16.format(meet="", other=64)
+    assert verdict_of(body, Launch((16, 16, 1))).kind is RACE
+    assert verdict_of(body).kind is LAUNCH
+
+
+def test_a_row_that_the_block_below_writes_races_in_two_rows_of_blocks():
+    """In one row of blocks no other one has the next row of the array."""
+    body = """
+    mov.u32 %r8, %tid.y; mov.u32 %r9, %ctaid.y; mov.u32 %r10, %ntid.y; mad.lo.u32 %r11, %r9, %r10, %r8;
+    mov.u32 %r15, %ctaid.x; mov.u32 %r16, %ntid.x; mad.lo.u32 %r17, %r15, %r16, %r2;
+    mad.lo.u32 %r12, %r11, %r1, %r17; mul.wide.u32 %rd3, %r12, 4; add.u64 %rd4, %rd1, %rd3;
+    add.u32 %r13, %r12, %r1; mul.wide.u32 %rd5, %r13, 4; add.u64 %rd6, %rd1, %rd5;
+    setp.ge.u32 %p1, %r17, %r1; @%p1 bra OUT;
+    ld.global.u32 %r14, [%rd6]; st.global.u32 [%rd4], %r14;
+OUT:
+"""
+    for launch in (None, Launch((16, 16, 1))):
+        found = verdict_of(body, launch)
+        assert found.kind is LAUNCH
+        assert (1, 2) in {each.witness.grid for each in found.conflicts}
+
+
+SWAPPED = """
+    st.shared.u32 [%r5], %r2; bar.sync 0;
+    mov.u32 %r8, 0; mov.u32 %r9, %r3; add.u32 %r10, %r3, {second};
+L:  add.u32 %r11, %r9, %r6; add.u32 %r12, %r10, %r4;
+    ld.shared.u32 %r13, [%r11]; st.shared.u32 [%r12], %r13;
+    {meet}
+    mov.u32 %r14, %r9; {turn}
+    add.u32 %r8, %r8, 1; setp.lt.u32 %p1, %r8, %r1; @%p1 bra L;
+"""
+"""Each round reads one buffer and writes the other one."""
+SWAP = "mov.u32 %r9, %r10; mov.u32 %r10, %r14;"
+
+
+@pytest.mark.parametrize(
+    ("second", "meet", "turn", "is_right"),
+    [
+        (2048, "bar.sync 0;", SWAP, True),
+        (2048, "", SWAP, False),
+        (1024, "bar.sync 0;", SWAP, False),  # They overlap.
+        (2048, "bar.sync 0;", "mov.u32 %r9, %r10;", False),  # Both are one from then on.
+    ],
+)
+def test_buffers_that_are_swapped_take_turns(second: int, meet: str, turn: str, is_right: bool):
+    body = SWAPPED.format(second=second, meet=meet, turn=turn)
+    assert (verdict_of(body, Launch((512, 1, 1))).kind is FREE) is is_right
+
+
+def test_three_buffers_take_turns():
+    body = SWAPPED.format(second=1024, meet="bar.sync 0;", turn="mov.u32 %r9, %r10; {}")
+    third = "mov.u32 %r10, %r15; mov.u32 %r15, %r14;"
+    body = body.format(third).replace("\nL:", "add.u32 %r15, %r3, 2048;\nL:")
+    assert verdict_of(body, Launch((256, 1, 1))).kind is FREE
+    assert verdict_of(body, Launch((512, 1, 1))).kind is not FREE
+
+
 def test_accesses_that_arithmetic_sets_apart_are_no_pairs_to_judge(
     monkeypatch: pytest.MonkeyPatch,
 ):
