@@ -112,6 +112,23 @@ _WIDTHS = (8, 16, 32)
 """Widths of parts of a register."""
 _MOST_SIZE = 0xFFFFFF
 """The bits that ``mul24`` takes of an index or a size of a launch."""
+_FEW = (0, 7)
+_REACHED: Mapping[str, tuple[int, int]] = {
+    **dict.fromkeys(("%tid.x", "%tid.y"), (0, 1023)),
+    **dict.fromkeys(("%ctaid.x", "%ctaid.y", "%ctaid.z"), _FEW),
+    "%tid.z": (0, 63),
+    "%laneid": (0, 31),
+    "%ntid.x": (1, 1024),
+    "%nctaid.x": (1, 8),
+}
+"""The least and the most that indices and sizes are in usual launches, of a few CTAs; iterations
+and numbers in memory are a few, all others 0 or 1."""
+_BY_ENDS = frozenset({"zext", "sext", "trunc", "add", "sub", "mul"})
+_BY_COUNTS = frozenset({"shl", "lshr", "ashr", "udiv"})
+"""Operations whose results of the ends of ranges are the ends of theirs; by a count that is not
+negative."""
+_WITHIN = frozenset({"and", "urem", "umin"})
+"""Operations whose results are from 0 to their arguments."""
 _NEUTRAL: Mapping[str, int] = {
     "add": 0,
     "sub": 0,
@@ -130,6 +147,7 @@ class Expressions:
         self.table = table
         self._linear: dict[_Signed, tuple[int, Mapping[Value, int]]] = {}
         self._forms: dict[Value, LinearForm] = {}
+        self._reached: dict[Value, tuple[int, int]] = {}
 
     def constant(self, number: int, bits: int) -> Value:
         """A constant of a width, as an unsigned number."""
@@ -446,9 +464,51 @@ class Expressions:
             form = sums[0]
         elif operation == "ite":
             form = self._common(own[0], sums[0], sums[1])
-        if form is None or len(form[1]) > _MOST_TERMS:
+        if form is None or len(form[1]) > _MOST_TERMS or self._wraps(form, value.bits, signed):
             return 0, {self._wide(value, signed=signed): 1}
         return form
+
+    def _wraps(self, form: "_Sum", bits: int, signed: bool) -> bool:
+        """True of a sum that more numbers than its bits has in usual launches: by its constants,
+        not by parameters."""
+        least = most = form[0]
+        for value, times in form[1].items():
+            ends = sorted(times * each for each in self._reach(value))
+            least, most = least + ends[0], most + ends[1]
+        # Of unsigned numbers large constants are negative ones here.
+        below = 1 << bits - signed
+        return most >= below or least < -below or most - least >= 1 << bits
+
+    def _reach(self, value: Value) -> tuple[int, int]:
+        """The least and the most that a value is in usual launches; 0 and 1 of a number that these
+        say nothing of."""
+        known = self._reached
+        for each in parts_first((value,), known.__contains__):
+            known[each] = self._reach_of(each)
+        return known[value]
+
+    def _reach_of(self, value: Value) -> tuple[int, int]:
+        if (number := number_of(value)) is not None:
+            return number, number
+        if isinstance(value, Iteration | Result):
+            return _FEW
+        if not isinstance(value, Apply):
+            name = str(getattr(value, "name", getattr(value, "constant", "")))
+            return _REACHED.get(name, (0, 1))
+        ranges = [self._reached[each] for each in value.arguments]
+        if value.operation in _WITHIN:
+            ends = {0, min(most for _, most in ranges)}
+        elif value.operation == "ite":
+            ends = {*ranges[1], *ranges[2]}
+        elif value.operation in _BY_ENDS or (value.operation in _BY_COUNTS and ranges[1][0] >= 0):
+            ends = {*ranges[0]}
+            for each in ranges[1:]:
+                compute = OPERATIONS[value.operation]
+                ends = {compute(a, b, 2 * WIDE) for a, b in product(ends, each)}
+        else:
+            ends = {0, 1}
+        is_within = -1 << value.bits - 1 <= min(ends) and max(ends) < 1 << value.bits
+        return (min(ends), max(ends)) if is_within else (0, ones(value.bits))
 
     def _wide(self, value: Value, *, signed: bool = False) -> Value:
         return value if is_variable(value) else self.resized(value, WIDE, signed=signed)

@@ -248,8 +248,10 @@ class BitVectors(Interpretation[Any, Any]):
         self._threads = {0, 1}
         self._has_product = False
         self._iterations: list[Any] = []
+        # By z3's numbers of terms, which are kept with them; names count the entries, so that no
+        # question depends on those before.
         self._divided: dict[tuple[int, int], tuple[Any, ...]] = {}
-        self._divisions: dict[tuple[int, int, bool], tuple[Any, Any]] = {}
+        self._divisions: dict[tuple[int, int, bool], tuple[Any, ...]] = {}
         self._ranks: dict[int, Any] = {}
         self._multiplied: dict[tuple[int, int], _Product] = {}
         self._is_abstract = False
@@ -760,7 +762,7 @@ class BitVectors(Interpretation[Any, Any]):
         key = (a.get_id(), b.get_id())
         made = self._multiplied.get(key)
         if made is None:
-            result = self._variable(f"{key[0]} times {key[1]}", bits)
+            result = self._variable(f"product {len(self._multiplied)}", bits)
             is_exact = most < 1 << bits
             made = self._multiplied[key] = _Product(a, b, result, is_exact=is_exact)
             self._is_abstract = True
@@ -803,9 +805,9 @@ class BitVectors(Interpretation[Any, Any]):
         number, bits = size.as_long(), size.size()
         key = (value.get_id(), number)
         if key not in self._divided:
-            name = f"{value.get_id()} by {number}"
             quotient, rest, multiple = (
-                self._variable(f"{part} {name}", bits) for part in ("of", "rest", "multiple")
+                self._variable(f"{part} {len(self._divided)}", bits)
+                for part in ("quotient", "rest", "multiple")
             )
             most = ((1 << bits) - 1) // number
             self._iterations += [
@@ -834,8 +836,10 @@ class BitVectors(Interpretation[Any, Any]):
         key = (value.get_id(), size.get_id(), signed)
         if key not in self._divisions:
             self._has_product = True
-            bits, name = value.size(), "{} by {} {}".format(*key)
-            quotient, rest = (self._variable(f"{part} {name}", bits) for part in ("of", "rest"))
+            bits, name = value.size(), f"of division {len(self._divisions)}"
+            quotient, rest = (
+                self._variable(f"{part} {name}", bits) for part in ("quotient", "rest")
+            )
             wide = [(ones(bits), z3.ZeroExt(bits, each)) for each in (size, quotient)]
             _, multiple = self._multiplied_by(*wide)
             is_counted = z3.And(size > 0, value >= 0) if signed else size != 0
@@ -845,8 +849,8 @@ class BitVectors(Interpretation[Any, Any]):
                 z3.Implies(is_counted, is_below),
             ]
             self._is_abstract = True
-            self._divisions[key] = quotient, rest
-        return self._divisions[key]
+            self._divisions[key] = quotient, rest, value, size
+        return self._divisions[key][:2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ quotients by parameters: their races, and the steps that they may cost.
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from types import CodeType
 
@@ -15,8 +16,9 @@ from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts import judge as judge_module
 from fencewright.checker.verdicts import solver
 from fencewright.checker.verdicts.judge import judge
-from fencewright.checker.verdicts.model import Assumption, Verdict, Witness
+from fencewright.checker.verdicts.model import Assumption, Overlap, Relation, Verdict, Witness
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solver import BitVectors, Budget, Launch
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools.ptx_check import judged
 
@@ -258,6 +260,65 @@ def test_no_verdict_contradicts_the_threads_of_small_launches(
     for each in verdict.conflicts:
         assert each.witness is not None
         assert own.is_meeting(each.witness)
+
+
+WRAPPED = (
+    # Products that wrap around in usual launches, by their constants.
+    ("t*1073741824", "u32", VerdictKind.RACE),
+    ("t*1073741824", "s32", VerdictKind.RACE),
+    ("b*1073741824", "u32", VerdictKind.RACE),
+    ("b*536870912*T + t*536870912", "u32", VerdictKind.RACE),
+    ("n + g*1073741824", "s32", VerdictKind.RACE),
+    ("(t&7)*1073741824", "u32", VerdictKind.RACE),
+    ("(t+b)*1073741824", "u32", VerdictKind.RACE),
+    # And those that do not.
+    ("(g&3)*1073741824 + g//4", "u32", VerdictKind.RACE_FREE),
+    ("b*T*2 + t*2", "u32", VerdictKind.RACE_FREE),
+    ("b*65536 + t*64", "s32", VerdictKind.RACE_FREE),
+)
+
+
+@pytest.mark.parametrize(("index", "kind", "verdict"), WRAPPED)
+def test_products_that_wrap_by_their_constants_are_exact(
+    index: str, kind: str, verdict: VerdictKind
+) -> None:
+    own = Index(index, kind)
+    found = own.verdict()
+    is_race = found.kind in (VerdictKind.RACE, VerdictKind.LAUNCH)
+    assert (VerdictKind.RACE if is_race else found.kind) is verdict
+    for each in found.conflicts:
+        assert each.witness is not None
+        assert own.is_meeting(each.witness)
+
+
+def test_no_question_depends_on_those_before() -> None:
+    def written(*before: Relation) -> str:
+        """A question about a place, asked after others of one kernel."""
+        file = read_ptx(Index("g//n*m + g%n").kernel(), "k.ptx")
+        kernel, budget = kernel_of(file, file.functions["k"]), Budget()
+        (access,) = kernel.accesses
+        overlap = Overlap(access, 0, access, 1)
+        for each in before:
+            BitVectors(kernel, each, Launch(), budget).satisfiable((overlap,))
+        return BitVectors(kernel, Relation.GRID, Launch(), budget).truth(overlap).sexpr()
+
+    assert written() == written(Relation.CTA, Relation.GRID)
+
+
+def test_a_verdict_is_one_of_the_function_alone() -> None:
+    """Functions are judged in one process, in both orders."""
+    texts = [Index(index).kernel() for index, _ in FAMILY[2:6]]
+
+    def verdicts(ordered: Sequence[str]) -> list[tuple[str, Verdict]]:
+        files = [(text, read_ptx(text, "k.ptx")) for text in ordered]
+        found = ((text, judge(kernel_of(file, file.functions["k"]))) for text, file in files)
+        return sorted(found, key=lambda each: each[0])
+
+    for one, other in zip(verdicts(texts), verdicts(texts[::-1]), strict=True):
+        assert [str(each.witness) for each in one[1].conflicts] == [
+            str(each.witness) for each in other[1].conflicts
+        ]
+        assert replace(one[1], conflicts=()) == replace(other[1], conflicts=())
 
 
 CHANNELS = """.version 8.6
