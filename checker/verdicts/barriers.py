@@ -14,6 +14,7 @@ from fencewright.checker.verdicts.intervals import (
     Roles,
     Walks,
     candidates,
+    counts_all,
     full_barriers,
     is_of_thread,
     is_steady,
@@ -54,6 +55,7 @@ NOT_AT_BARRIER = "is not waited for before the barrier"
 NOT_WAITED_FOR = "the copy is not waited for"
 _CONDITION = "a wait under a condition, or at an mbarrier, may be for the copy"
 
+_TOO_FEW = "more threads come to the barrier than it counts"
 DIVERGENT_BARRIER = "threads may not all come to the barrier"
 """The reason not to judge by a barrier that is in a branch which threads of a CTA take apart."""
 
@@ -122,7 +124,9 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
     if answer is Answer.UNSATISFIABLE:
         number = min(every - full_barriers(kernel, level))
         line = kernel.line_of(number)
-        return Order(Strength.UNKNOWN, name, DIVERGENT_BARRIER, line)
+        is_counted = counts_all(kernel, kernel.barrier_at[number]) is not False
+        reason = DIVERGENT_BARRIER if is_counted else _TOO_FEW
+        return Order(Strength.UNKNOWN, name, reason, line)
     sure = shared(
         kernel, earlier, later, every, Roles(), threads, is_one_cta=is_one_cta, is_sure=True
     )
@@ -151,6 +155,7 @@ def _of_one_name(kernel: Kernel, pair: ThreadPair) -> tuple[frozenset[int], froz
             continue
         other = Not(Compare("eq", each.name, 0, each.name, 1))
         is_met = is_steady(each.name) and not kernel.guards.get(each.instruction)
+        is_met = is_met and counts_all(kernel, each) is not False
         is_met = is_met and pair.satisfiable(other) is Answer.UNSATISFIABLE
         (met if is_met else unsure).add(each.instruction)
     return frozenset(met), frozenset(unsure)
@@ -310,7 +315,9 @@ def _answer(pair: ThreadPair, together: tuple[Constraint, ...]) -> Answer:
 
 def named(kernel: Kernel, full: frozenset[int]) -> frozenset[Assumption]:
     """The assumption about barriers that have names or counts, if some are among full ones."""
-    of_some = kernel.remembered(
-        named, lambda: {each.instruction for each in kernel.barriers if each.count or each.name}
-    )
+    of_some = {
+        each.instruction
+        for each in kernel.barriers
+        if (each.count or each.name) and not counts_all(kernel, each)
+    }
     return frozenset() if of_some.isdisjoint(full) else frozenset({Assumption.NAMED_BARRIERS})

@@ -13,7 +13,9 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
+from fencewright.checker.verdicts.arithmetic import sums_of_threads
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.model import (
     GROUPED,
@@ -124,7 +126,8 @@ def candidates(kernel: Kernel, level: Scope) -> Iterator[Barrier]:
                 yield each
         elif each.level is Scope.WORKGROUP:
             if each.arrives and each.waits and not is_of_thread(each):
-                yield each
+                if counts_all(kernel, each) is not False:
+                    yield each
         elif each.waits and each.acquires and _is_joined(kernel, each):
             yield each
 
@@ -133,6 +136,56 @@ def is_of_thread(barrier: Barrier) -> bool:
     """True of a barrier that threads of a CTA may give different names."""
     own = () if barrier.name is None else leaves((barrier.name,))
     return any(each.varies for each in own if not isinstance(each, Iteration))
+
+
+def counts_all(kernel: Kernel, barrier: Barrier) -> bool | None:
+    """True of a barrier that counts all threads that come to it, False of one that counts fewer;
+    None where that is not known.
+
+    Whole warps are counted. Source: PTX ISA, bar.
+    """
+    return kernel.remembered(
+        ("counts all", barrier.instruction), lambda: _counts_all(kernel, barrier)
+    )
+
+
+def _counts_all(kernel: Kernel, barrier: Barrier) -> bool | None:
+    number = None if barrier.count is None else number_of(barrier.count)
+    own = _warps_by_name(kernel, barrier)
+    if number is None or own is None:
+        return None
+    every = [_warps_by_name(kernel, each) for each in kernel.barriers if _is_of_cta(each)]
+    most = {name: len(warps) * kernel.lanes for name, warps in own.items()}
+    if all(own is not None for own in every):
+        those = ({warp for own in every for warp in (own or {}).get(name, ())} for name in most)
+        if all(len(warps) * kernel.lanes == number for warps in those):
+            return True
+    # Of all threads of any block as many may be meant as are counted.
+    is_any = kernel.required is None and len(most) == 1 and not barrier.conditions
+    return None if is_any or max(most.values(), default=0) <= number else False
+
+
+def _is_of_cta(barrier: Barrier) -> bool:
+    return barrier.level is Scope.WORKGROUP
+
+
+def _warps_by_name(kernel: Kernel, barrier: Barrier) -> Mapping[int, set[int]] | None:
+    """The warps that come to a barrier, by the name that they give it; None where more than a
+    thread's number decides."""
+    index = kernel.table.thread("%tid.x", 32)
+    values = [each.value for each in barrier.conditions]
+    values += [] if barrier.name is None else [barrier.name]
+    is_of_index = all(leaf is index or number_of(leaf) is not None for leaf in leaves(values))
+    if not is_of_index or {"%tid.y", "%tid.z"} & kernel.specials:
+        return None
+    terms = [] if barrier.name is None else [(barrier.name, 1)]
+    names = sums_of_threads(kernel, terms, barrier.conditions) or {}
+    most = kernel.most_threads if kernel.required is None else prod(kernel.required)
+    found: dict[int, set[int]] = {}
+    for thread, name in names.items():
+        if thread < most:
+            found.setdefault(name, set()).add(thread // kernel.lanes)
+    return found
 
 
 def _is_joined(kernel: Kernel, wait: Barrier) -> bool:

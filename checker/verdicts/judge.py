@@ -164,9 +164,10 @@ def judge(kernel: Kernel, launch: Launch | None = None, steps: Steps | None = No
 def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
     """The kernel with each index that has several values in the launch, read or not: threads that
     differ in no other one are several threads. At most one thread is one."""
-    if kernel.most_threads == 1 and kernel.required is None:
-        kernel = replace(kernel, required=(1, 1, 1), _memo={})
-    given = (("tid", launch.block or kernel.required), ("ctaid", launch.grid))
+    block = launch.block or ((1, 1, 1) if kernel.most_threads == 1 else None)
+    if block is not None and kernel.required is None:
+        kernel = replace(kernel, required=block, _memo={})
+    given = (("tid", kernel.required), ("ctaid", launch.grid))
     several = {
         f"%{kind}.{d}"
         for kind, sizes in given

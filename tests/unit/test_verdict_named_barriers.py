@@ -5,7 +5,7 @@ import pytest
 
 from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.verdicts.judge import judge
-from fencewright.checker.verdicts.model import Relation
+from fencewright.checker.verdicts.model import Assumption, Relation, Verdict
 from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
 from fencewright.checker.verdicts.order.litmus import violation
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
@@ -136,6 +136,35 @@ def test_a_buffer_that_is_free_before_the_loop_is_given_back_in_it():
     assert kind_of(WRITER, twice) is NOT_JUDGED
 
 
+_EXCHANGE = """
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k() {limit}
+{{
+    .reg .b32 %r<9>; .reg .pred %p<2>;
+    .shared .align 16 .b8 s[1024];
+    mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, s; add.u32 %r4, %r3, %r2;
+    {before}
+    st.shared.u32 [%r4], %r1;
+    shr.u32 %r5, %r1, {group}; add.u32 %r5, %r5, 1; {barrier}
+    xor.b32 %r6, %r2, {other}; add.u32 %r7, %r3, %r6; ld.shared.u32 %r8, [%r7];
+OUT: ret;
+}}
+"""
+
+
+def exchange(
+    barrier: str, other: int, *, group: int = 5, limit: str = "", before: str = ""
+) -> Verdict:
+    """The verdict of threads that read each the element of another one after a barrier."""
+    text = _EXCHANGE.format(
+        barrier=barrier, other=4 * other, group=group, limit=limit, before=before
+    )
+    file = read_ptx(text, "k.ptx")
+    return judge(kernel_of(file, file.functions["k"]))
+
+
 @pytest.mark.parametrize(
     ("group", "other", "is_proved"),
     [(6, 32, True), (6, 64, False), (7, 64, True), (5, 32, False)],
@@ -144,21 +173,30 @@ def test_a_barrier_named_by_its_threads_orders_those_of_one_name(
     group: int, other: int, is_proved: bool
 ):
     """Groups of 32 to 128 threads meet, each at its own barrier, and read another's element."""
-    text = f"""
-.version 8.6
-.target sm_90
-.address_size 64
-.visible .entry k() .maxntid 256, 1, 1
-{{
-    .reg .b32 %r<9>;
-    .shared .align 16 .b8 s[1024];
-    mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, s; add.u32 %r4, %r3, %r2;
-    st.shared.u32 [%r4], %r1;
-    shr.u32 %r5, %r1, {group}; add.u32 %r5, %r5, 1; bar.sync %r5, {1 << group};
-    xor.b32 %r6, %r2, {other * 4}; add.u32 %r7, %r3, %r6; ld.shared.u32 %r8, [%r7];
-    ret;
-}}
-"""
-    file = read_ptx(text, "k.ptx")
-    kind = judge(kernel_of(file, file.functions["k"])).kind
+    limit = ".maxntid 256, 1, 1"
+    kind = exchange(f"bar.sync %r5, {1 << group};", other, group=group, limit=limit).kind
     assert (kind is FREE) is is_proved
+
+
+_HALF = "setp.ge.u32 %p1, %r1, 64; @%p1 bra OUT;"
+
+
+@pytest.mark.parametrize(
+    ("barrier", "group", "limit", "before", "kind", "is_assumed"),
+    [
+        ("bar.sync %r5, 64;", 6, "", "", FREE, False),
+        ("bar.sync %r5, 32;", 6, "", "", NOT_JUDGED, False),  # Each warp goes on alone.
+        ("bar.sync %r5, 32;", 6, ".reqntid 64, 1, 1", "", NOT_JUDGED, False),
+        ("bar.sync 1, 64;", 6, ".reqntid 64, 1, 1", "", FREE, False),
+        ("bar.sync 1, 64;", 6, ".reqntid 128, 1, 1", "", RACE, False),
+        ("bar.sync 1, 64;", 6, "", "", FREE, True),  # Of any block, 64 threads may be meant.
+        ("bar.sync 1, 64;", 6, "", _HALF, FREE, False),
+        ("bar.sync 1, 32;", 6, "", _HALF, RACE, False),
+    ],
+)
+def test_a_count_is_held_against_the_threads_that_come(
+    barrier: str, group: int, limit: str, before: str, kind: VerdictKind, is_assumed: bool
+):
+    verdict = exchange(barrier, 32, group=group, limit=limit, before=before)
+    assert verdict.kind is kind
+    assert (Assumption.NAMED_BARRIERS in verdict.assumptions) is is_assumed

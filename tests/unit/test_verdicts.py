@@ -167,7 +167,7 @@ OUT:
 """
     verdict = verdict_of(roles)
     assert verdict.kind is FREE
-    assert Assumption.NAMED_BARRIERS in verdict.assumptions
+    assert Assumption.NAMED_BARRIERS not in verdict.assumptions
     assert verdict_of(roles.replace("bar.sync 2, 128;", "")).kind is RACE
 
 
