@@ -717,7 +717,7 @@ class _Judge:
             return True
         order = self._order(first, second, pair)
         if self._is_ordered(first, second, order) or (
-            is_strong and order.strength is not Strength.BROKEN
+            is_strong and order.strength is Strength.ABSENT
         ):
             return True
         if self.ends_early:

@@ -44,3 +44,11 @@ def test_what_is_proved_has_no_race(share: Share) -> None:
     wrong = [kind for kind, has_race in kinds if has_race]
     assert 2 * right.count(VerdictKind.RACE_FREE) > len(right)
     assert 2 * wrong.count(VerdictKind.RACE) > len(wrong)
+
+
+def test_what_another_wave_has_polled_for_is_not_silently_there() -> None:
+    """A strong read of what a flag hands over to the other wave, before a store is waited for: no
+    rule knows this order, and strong accesses are no race."""
+    verdict, has_race, _ = judged(81137)
+    assert has_race
+    assert verdict.kind is VerdictKind.NOT_JUDGED
