@@ -109,6 +109,8 @@ RULES: tuple[OrderRule, ...] = (
 """Every rule of order, in the order in which they are tried: functions of a kernel, an earlier and
 a later access, and their threads."""
 _ANY = (1 << 30, 1024)
+_MANY = 1 << 12
+"""CTAs of a launch that a race is looked for in, before any."""
 _MOST_BLOCK = (1024, 1024, 64)
 """The threads of a CTA in each dimension. Source: CUDA Programming Guide, "Compute
 Capabilities"."""
@@ -136,7 +138,8 @@ obstacle."""
 _MOST_SUSPECTS = 4
 """Conflicts of a kernel that is not judged which are kept for an execution."""
 _MOST_RACES = 4
-"""Races after which no more are looked for: one is enough for the verdict."""
+"""Races after which no more are looked for, one is enough for the verdict; and races under
+conditions after which others are looked for in small launches only."""
 
 
 def judge(kernel: Kernel, launch: Launch | None = None, steps: Steps | None = None) -> Verdict:
@@ -775,6 +778,8 @@ class _Judge:
         self.budget.give_up_proof()
         if self._races_in(self._exact_launches(), first, second, pair):
             return False
+        if len(self.launches) >= _MOST_RACES:
+            return True  # Nothing is proved of the kernel, and no smaller launch has a race.
         if z3_module() is None:
             self.obstacles.append(Obstacle(MISSING, 0))
             return False
@@ -826,6 +831,14 @@ class _Judge:
     def _has_room(self, block: tuple[int, int, int]) -> bool:
         has_room = all(room.holds(block) for room in rooms(self.kernel, self.launch))
         return has_room and prod(block) <= self.kernel.most_threads
+
+    @cached_property
+    def _large_blocks(self) -> Sequence[tuple[int, int, int]]:
+        """The largest blocks, of one row and of several, where a launch does not give one."""
+        most, rows = self.kernel.most_threads, {"%tid.y", "%ntid.y"} & self.kernel.specials
+        if self.launch.block or self.kernel.required or most & 1:
+            return ()
+        return ((most // 2, 2, 1), (2, most // 2, 1)) if rows else ((most, 1, 1),)
 
     @cached_property
     def _fitting(self) -> Sequence[tuple[int, int, int]]:
@@ -1080,7 +1093,12 @@ class _Judge:
         paths = (*self._paths(first, 0)[0], *self._paths(second, 1)[0])
         unawaited = tuple(self._unawaited_product(first, second, relation))
         constraints = (*constraints, *contents, *paths, *unawaited)
+        is_one_more = len(self.launches) >= _MOST_RACES
+        if is_one_more and not launches:
+            launches = [*self._exact_launches()]
         size, witness = self._witness(relation, constraints, launches)
+        if witness is None and is_one_more:
+            return True  # Others have a condition as well, which is the verdict.
         if witness is None:
             reason = "memory decides" if contents else self._limit
             reason = _OF_WARPGROUP if unawaited else reason
@@ -1215,10 +1233,21 @@ class _Judge:
                 size = self.small[(launch.block or self.blocks[0]) > self.blocks[0]]
                 return size, witness.apart(relation)
         large = (self.small[-1][0], self.kernel.most_threads)
-        for size in () if launches else (*self.small, large, _ANY):
-            witness = self._solver(relation, size).witness(constraints)
-            if witness is not None:
-                return size, witness.apart(relation)
+        sizes = () if launches else (*self.small, large, _ANY)
+        has_rows = len(self._solver(relation).dimensions("tid")) > 1
+        if has_rows and not (self.launch.block or self.kernel.required):
+            sizes = sizes[-1:]  # The shape of the block is a condition in any size.
+        for size in sizes:
+            # Of many CTAs those that a known block has more of: a product with one is none of two.
+            blocks = self._large_blocks if size in (large, _ANY) else ()
+            most = size if size == large else (_MANY, self.kernel.most_threads)
+            wide = (
+                self._solver(relation, most, replace(self.launch, block=each)) for each in blocks
+            )
+            for solver in (*wide, self._solver(relation, size)):
+                witness = solver.witness(constraints)
+                if witness is not None:
+                    return size, witness.apart(relation)
         return _ANY, None
 
     def _condition(self, conflict: Conflict, size: tuple[int, int], of_all: str) -> str:
@@ -1253,8 +1282,10 @@ class _Judge:
         first, second = conflict.first, conflict.second
         # Places and roles that depend on no size of a CTA, and name no threads, have one in mind; a
         # barrier that is there, and is not waited for, says that there are several warps.
-        is_asked = _asks_size(first, second) or (self.launch.block or self.kernel.required)
-        is_asked = is_asked or conflict.finding in (Rule.LDS_BARRIER, Rule.LDS_DMA_BARRIER)
+        is_asked = bool(_asks_size(first, second) or self.launch.block or self.kernel.required)
+        is_asked |= conflict.finding in (Rule.LDS_BARRIER, Rule.LDS_DMA_BARRIER)
+        # Two places of a grid's threads may be so many apart as it has.
+        is_asked &= conflict.relation is not Relation.GRID or first.place == second.place
         if size not in self.small[: 2 if is_asked or _names_threads(first, second) else 1]:
             return f"as {conflict.witness}"
         if of_all:

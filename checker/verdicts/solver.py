@@ -7,7 +7,7 @@ Efficient SMT Solver".
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, cached_property, reduce
 from math import gcd, prod
@@ -255,6 +255,8 @@ class BitVectors(Interpretation[Any, Any]):
         self._ranks: dict[int, Any] = {}
         self._multiplied: dict[tuple[int, int], _Product] = {}
         self._is_abstract = False
+        self._is_bounded = False
+        """A number is small that no question has said so of."""
 
     def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
         """As ``Solver.satisfiable``."""
@@ -268,9 +270,11 @@ class BitVectors(Interpretation[Any, Any]):
         if self.budget.is_spent:
             return Answer.UNKNOWN
         formulas = [self.truth(each) for each in constraints]
+        if self._has_product and self._small()._answer(constraints) is Answer.SATISFIABLE:
+            return Answer.SATISFIABLE
         if self._is_abstract and self._checked(formulas)[1] == z3.unsat:
             return Answer.UNSATISFIABLE
-        if self._has_product and self._small()._answer(constraints) is Answer.SATISFIABLE:
+        if self._has_product and self._wide()._answer(constraints) is Answer.SATISFIABLE:
             return Answer.SATISFIABLE
         if self._is_abstract:
             return self._like(numbers=_Numbers.EXACT)._answer(constraints)
@@ -391,16 +395,20 @@ class BitVectors(Interpretation[Any, Any]):
 
     def _found(self, constraints: Sequence[Constraint]) -> Mapping[str, int] | None:
         """The numbers of a solution, small ones first."""
-        z3, answer = z3_module(), None
+        z3 = z3_module()
         for numbers in (_Numbers.SMALL, _Numbers.EXACT):
             own = self._like(numbers=numbers)
             formulas = [] if self.budget.is_spent else [own.truth(each) for each in constraints]
             if numbers is _Numbers.SMALL and not own._has_product:
                 continue
+            if numbers is _Numbers.EXACT and (known := self.budget.solutions.of(self, constraints)):
+                return known
             solver, answer = own._checked(formulas, is_witness=True)
             if answer == z3.sat:
                 return self._learn(solver.model())
-        return None if answer == z3.unsat else self.budget.solutions.of(self, constraints)
+            if answer == z3.unsat and not own._is_bounded:
+                break
+        return None
 
     def dimensions(self, kind: str) -> str:
         """The dimensions of thread or CTA indices that a kernel tells apart: x, and those it
@@ -447,6 +455,16 @@ class BitVectors(Interpretation[Any, Any]):
             if prod(block) > most:
                 block = (min(_SMALL_BLOCK, most), 1, 1)
             launch = Launch(block, launch.grid or (2, 1, 1))
+        return self._like(launch=launch, numbers=_Numbers.SMALL)
+
+    def _wide(self) -> "BitVectors":
+        """An exact solver for one large block, and any grid: CTAs times a constant is no product of
+        two unknowns."""
+        launch = self.launch
+        if launch.block is None and self.kernel.required is None:
+            most = self.kernel.most_threads
+            rows = most // _SMALL_BLOCK if len(self.dimensions("tid")) > 1 else 1
+            launch = replace(launch, block=(most // max(1, rows), max(1, rows), 1))
         return self._like(launch=launch, numbers=_Numbers.SMALL)
 
     def _checked(self, formulas: Sequence[Any], *, is_witness: bool = False) -> tuple[Any, Any]:
@@ -647,8 +665,10 @@ class BitVectors(Interpretation[Any, Any]):
         if isinstance(value, Param):
             if is_variable(value):
                 return self._constant(0, bits)
+            self._is_bounded |= is_small
             return self._variable(parameter(value), bits, _SMALL_NUMBER if is_small else None)
         if isinstance(value, Iteration):
+            self._is_bounded |= is_small
             most = _SMALL_NUMBER if is_small else MOST_ITERATIONS - 1
             return self._variable(own(value, thread), bits, most)
         if not isinstance(value, Apply):

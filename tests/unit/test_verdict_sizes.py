@@ -1,0 +1,65 @@
+"""Races that only some sizes of a launch have, of grids whose size is not in the text."""
+
+import pytest
+
+from fencewright.checker.findings.finding import VerdictKind
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Verdict
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solver import Launch
+from fencewright.lowering.ptx.code.text import read_ptx
+
+_KERNEL = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a)
+{{
+    .reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<16>;
+    ld.param.u64 %rd1, [a];
+    mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
+    mad.lo.s32 %r5, %r2, %r3, %r1; mul.wide.s32 %rd2, %r5, 8; add.s64 %rd3, %rd1, %rd2;
+    {body}
+    ret;
+}}
+"""
+"""%r5: the number of the thread in a grid of one dimension; %rd3: its own 8 bytes."""
+
+_FREE, _RACE, _LAUNCH = VerdictKind.RACE_FREE, VerdictKind.RACE, VerdictKind.LAUNCH
+
+
+def verdict_of(body: str, launch: Launch | None = None) -> Verdict:
+    file = read_ptx(_KERNEL.format(body=body), "k.ptx")
+    return judge(kernel_of(file, file.functions["k"]), launch)
+
+
+@pytest.mark.parametrize(
+    ("apart", "kind"), [(8, _RACE), (63 * 8, _RACE), (258 * 8, _LAUNCH), (100_000 * 8, _LAUNCH)]
+)
+def test_places_so_many_threads_apart_meet_in_grids_of_more(apart: int, kind: VerdictKind):
+    """A ghost row is read one row's length away: no thread of a shorter grid writes it."""
+    verdict = verdict_of(f"ld.global.u64 %rd4, [%rd3+{apart}]; st.global.u64 [%rd3], %rd4;")
+    assert verdict.kind is kind
+    assert all(each.condition.startswith("as --grid") for each in verdict.conflicts) == (
+        kind is _LAUNCH
+    )
+
+
+@pytest.mark.parametrize(("column", "kind"), [(8208, _LAUNCH), (16, _RACE)])
+def test_a_row_and_columns_meet_in_a_large_grid(column: int, kind: VerdictKind):
+    """With one size known a product of two is decided: races of large launches are found, of a
+    boundary with ten conflicts too."""
+    reads = "".join(f"ld.global.u64 %rd7, [%rd6+{column + 8 * n}];" for n in (0, 2, 5, 9, 12))
+    writes = "st.global.u64 [%rd3], %rd2; st.global.u64 [%rd3+2105344], %rd2;"
+    rows = "mul.wide.s32 %rd5, %r5, 4112; add.s64 %rd6, %rd1, %rd5;"
+    assert verdict_of(f"{rows}{writes}{reads}").kind is kind
+
+
+@pytest.mark.parametrize(("row", "kind"), [(512, _FREE), (511, _LAUNCH)])
+def test_a_block_with_two_rows_has_half_of_its_threads_in_one(row: int, kind: VerdictKind):
+    verdict = verdict_of(
+        f"mov.u32 %r4, %tid.y; mad.lo.s32 %r6, %r4, {row}, %r1; mul.wide.s32 %rd5, %r6, 8; add.s64 %rd6, %rd1, %rd5;"
+        "st.global.u64 [%rd6], %rd2;",
+        Launch(grid=(1, 1, 1)),
+    )
+    assert verdict.kind is kind
+    assert kind is not _FREE or verdict.by == ("arithmetic",)
