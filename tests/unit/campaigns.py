@@ -1,10 +1,11 @@
 """Campaigns: tests of which ``make test`` does a share, and ``make campaigns`` all the others.
 
 For what draws many programs at random, or goes through a matrix of which a share is a sample.
-Of random programs ``make campaigns`` has some and ``make random-campaigns`` the others.
+Of random programs ``make campaigns`` has some, by turns, and ``make random-campaigns`` the others.
 What breaks a guarantee on purpose is no campaign.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -69,18 +70,34 @@ def first_share(count: int) -> "list[ParameterSet]":
     return _parameters((Share(0, count), Share(1, count, count - 1)))
 
 
-DRAWN = 5
-"""One of so many shares of random programs is for ``make test`` and ``make campaigns``."""
+TURNS = 20
+"""The number of runs of CI that draw all random programs."""
+
+TURN = int(os.environ.get("FENCEWRIGHT_TURN", "0"))
+"""The number of a run of CI."""
+
+
+def drawn(values: Iterable[object], count: int = 1) -> "list[ParameterSet]":
+    """Random programs: ``count`` for every time; for campaigns some of the others, by turns."""
+    every = list(values)
+    others = len(every) - count
+    length = max(1, others // TURNS)
+    soon = {count + (TURN * length + number) % others for number in range(length)} if others else ()
+
+    def marks(number: int) -> "tuple[pytest.MarkDecorator, ...]":
+        if number < count:
+            return ()
+        return (pytest.mark.campaign if number in soon else pytest.mark.random,)
+
+    return [
+        pytest.param(each, id=str(each) if isinstance(each, Share) else None, marks=marks(number))
+        for number, each in enumerate(every)
+    ]
 
 
 def draws(count: int) -> "list[ParameterSet]":
-    """The shares of random programs: the first for every time, a fifth for campaigns with it."""
-    every = shares(count)
-    soon = -(-count // DRAWN)
-    later = [
-        pytest.param(*each.values, id=each.id, marks=pytest.mark.random) for each in every[soon:]
-    ]
-    return [*every[:soon], *later]
+    """The shares of random programs, drawn."""
+    return drawn(Share(number, count) for number in range(count))
 
 
 def some_of(values: Sequence[ItemT], step: int) -> "list[ParameterSet]":

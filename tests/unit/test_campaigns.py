@@ -9,8 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import campaigns
 import pytest
-from campaigns import DRAWN, Share, draws, first_of, first_share, shares, some_of
+from campaigns import TURNS, Share, drawn, draws, first_of, first_share, shares, some_of
 
 ROOT = Path(__file__).parents[2]
 TESTS = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path != Path(__file__)]
@@ -54,14 +55,29 @@ def test_the_first_share_is_for_every_time() -> None:
     assert [is_left(each) for each in found] == [False] * 3 + [True] * 4
 
 
-@pytest.mark.parametrize("count", [1, 3, DRAWN, DRAWN + 1, 100])
-def test_a_fifth_of_random_programs_is_for_campaigns(count: int) -> None:
-    found: list[Any] = draws(count)
-    every: list[Any] = shares(count)
-    assert [each.values for each in found] == [each.values for each in every]
-    marks = ["".join(mark.name for mark in each.marks) for each in found]
-    soon = max(1, round(count / DRAWN + 0.4))
-    assert marks == ["", *["campaign"] * (soon - 1), *["random"] * (count - soon)]
+@pytest.mark.parametrize("often", [1, 2])
+@pytest.mark.parametrize("count", [2, 3, TURNS, TURNS + 5, 100])
+def test_all_random_programs_are_drawn_in_turns(
+    count: int, often: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = list[int]()
+    for turn in range(2 * TURNS):
+        monkeypatch.setattr(campaigns, "TURN", turn)
+        found: list[Any] = drawn(range(count), often)
+        assert [each.values[0] for each in found] == [*range(count)]
+        marks = ["".join(mark.name for mark in each.marks) for each in found]
+        assert set(marks[:often]) == {""}
+        assert set(marks[often:]) <= {"campaign", "random"}
+        taken += (number for number, mark in enumerate(marks) if mark == "campaign")
+        assert marks.count("campaign") == (count > often and max(1, (count - often) // TURNS))
+    assert {*taken} == {*range(often, count)}
+
+
+def test_draws_are_all_shares() -> None:
+    found: list[Any] = draws(7)
+    every: list[Any] = shares(7)
+    assert [(each.id, each.values) for each in found] == [(each.id, each.values) for each in every]
+    assert [mark.name for mark in found[1].marks] == ["campaign"]
 
 
 def test_what_is_left_is_counted(pytestconfig: pytest.Config) -> None:

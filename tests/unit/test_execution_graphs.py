@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from campaigns import first_of
+from campaigns import drawn
 from graph_programs import open_program, ptx_program, source_program
 from source_cases import CASES, Case
 
@@ -86,7 +86,7 @@ def test_the_litmus_tests_of_ptx() -> None:
         assert agree(program, Version.V7_5, 2), name
 
 
-@pytest.mark.parametrize("first", first_of(range(0, 120, 40)))
+@pytest.mark.parametrize("first", drawn(range(0, 120, 40)))
 def test_random_programs_of_ptx(first: int) -> None:
     for seed in range(first, first + 40):
         program, bound = ptx_program(seed), 1 + seed % 2
@@ -116,7 +116,7 @@ def differ(seeds: Iterable[int]) -> tuple[list[int], int]:
     return found, compared
 
 
-@pytest.mark.parametrize("first", first_of(range(0, 150, 50)))
+@pytest.mark.parametrize("first", drawn(range(0, 150, 50)))
 def test_random_programs_whose_instructions_may_do_several_things(first: int) -> None:
     found, compared = differ(range(first, first + 50))
     assert found == []
@@ -177,7 +177,7 @@ def test_the_cases_of_the_source_model(case: Case) -> None:
     assert same(case.test.program, 2)
 
 
-@pytest.mark.parametrize("first", first_of(range(0, 200, 50)))
+@pytest.mark.parametrize("first", drawn(range(0, 200, 50)))
 def test_random_source_programs(first: int) -> None:
     for seed in range(first, first + 50):
         assert same(source_program(seed), 1 + seed % 2), seed

@@ -19,7 +19,7 @@ import pytest
 import test_minimise_cdna as on_cdna
 import test_minimise_scoped as on_scoped
 from across_agents import across_program
-from campaigns import Share, draws, first_of
+from campaigns import Share, drawn, draws
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
@@ -201,7 +201,7 @@ def is_flag(step: Step, lds: set[str]) -> bool:
 PART = VARIED_SEEDS // 3
 
 
-@pytest.mark.parametrize("first", first_of(range(VARIED, VARIED + VARIED_SEEDS, PART)))
+@pytest.mark.parametrize("first", drawn(range(VARIED, VARIED + VARIED_SEEDS, PART)))
 def test_varied_programs_are_right(first: int) -> None:
     totals = Totals()
     totals.include(check_seeds(first, PART))
@@ -210,7 +210,7 @@ def test_varied_programs_are_right(first: int) -> None:
     assert totals.count(CheckVerdict.SOUND) > PART
 
 
-@pytest.mark.parametrize("first", first_of(range(ELECTING, ELECTING + VARIED_SEEDS, PART)))
+@pytest.mark.parametrize("first", drawn(range(ELECTING, ELECTING + VARIED_SEEDS, PART)))
 def test_electing_programs_are_right(first: int) -> None:
     totals = Totals()
     totals.include(check_seeds(first, PART))
@@ -312,7 +312,7 @@ def test_some_programs_have_one_cluster_on_a_chip_with_clusters() -> None:
 # Verdicts
 
 
-@pytest.mark.parametrize("first", first_of(range(FIRST, FIRST + SEEDS, SEEDS // 3)))
+@pytest.mark.parametrize("first", drawn(range(FIRST, FIRST + SEEDS, SEEDS // 3)))
 def test_few_programs_are_racy_and_none_is_a_violation(first: int) -> None:
     count = SEEDS // 3
     totals = Totals()

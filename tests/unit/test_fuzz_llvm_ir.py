@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from campaigns import first_of
+from campaigns import drawn
 from llvm_ir_waits import in_assembly
 from xdsl.ir import Operation
 
@@ -311,7 +311,7 @@ SEEDS = 60
 
 
 @pytest.mark.parametrize("chip", [None, "gfx1250"])
-@pytest.mark.parametrize("first", first_of(range(0, SEEDS, 20)))
+@pytest.mark.parametrize("first", drawn(range(0, SEEDS, 20)))
 def test_random_programs_stay_right(first: int, chip: str | None) -> None:
     checked: Counter[CheckVerdict] = Counter()
     for seed in range(first, first + 20):
@@ -331,9 +331,7 @@ EDITED = [
 ]
 
 
-@pytest.mark.parametrize(
-    "first", first_of([*range(0, SEEDS, 20), *range(VARIED, VARIED + SEEDS, 20)])
-)
+@pytest.mark.parametrize("first", drawn([*range(0, SEEDS, 20), *range(VARIED, VARIED + SEEDS, 20)]))
 def test_random_programs_with_unordered_accesses_stay_right_when_edited(first: int) -> None:
     """From ``VARIED`` on every other one restricts to which address spaces it orders."""
     on = [str(each) for each in LLVM_IR_SETTINGS if each.through is LoweringRoute.LLVM_IR_EDIT]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaigns import first_of
+from campaigns import drawn
 
 from fencewright.simulator.execution import byte_access, convergence, executor
 from fencewright.simulator.execution.convergence import Convergence
@@ -270,7 +270,7 @@ def differs(seed: int, resident: int | None = None) -> str | None:
     )
 
 
-@pytest.mark.parametrize("seed", first_of(range(120), 15))
+@pytest.mark.parametrize("seed", drawn(range(120), 15))
 def test_random_programs(seed: int) -> None:
     assert differs(seed, resident=(None, 1, 2)[seed % 3]) is None
 

@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 import minimise_programs as programs
 import pytest
 import test_minimise_cdna as kernels_path
-from campaigns import Share, draws, first_of
+from campaigns import Share, drawn, draws, first_of
 from llvm_ir_waits import in_assembly
 from xdsl.ir import Operation
 
@@ -137,7 +137,7 @@ WITH_INVARIANT_LOADS = (
 """Which in LLVM IR do not say that their loads are invariant."""
 
 
-@pytest.mark.parametrize("start", first_of(range(0, kernels_path.SEEDS // 4, 20)))
+@pytest.mark.parametrize("start", drawn(range(0, kernels_path.SEEDS // 4, 20)))
 def test_random_programs_stay_right(start: int) -> None:
     checked = 0
     for seed in range(start, start + 20):
@@ -169,7 +169,7 @@ FIRST = 1_000_000
 """Where the seeds begin, so that they are none that ``make fuzz`` takes."""
 
 
-@pytest.mark.parametrize("first", first_of(range(0, FUZZED, 20)))
+@pytest.mark.parametrize("first", drawn(range(0, FUZZED, 20)))
 def test_programs_of_the_fuzzer_stay_right(first: int) -> None:
     checked = 0
     for seed in range(FIRST + first, FIRST + first + 20):
@@ -982,7 +982,7 @@ def ways_with_more(seed: int) -> list[tuple[str, ...]]:
     ]
 
 
-@pytest.mark.parametrize("start", first_of(range(0, 100, 20), 2))
+@pytest.mark.parametrize("start", drawn(range(0, 100, 20), 2))
 def test_no_way_has_more(start: int) -> None:
     assert not [seed for seed in range(start, start + 20) if ways_with_more(seed)]
 

@@ -17,7 +17,7 @@ from itertools import chain, product
 from typing import TypeAlias
 
 import pytest
-from campaigns import first_of
+from campaigns import drawn
 from test_insert_proxy_fences import context, parse
 from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import ModuleOp
@@ -528,7 +528,7 @@ def part(number: int) -> range:
     return range(number * PROGRAMS_A_PART, (number + 1) * PROGRAMS_A_PART)
 
 
-@pytest.mark.parametrize("number", first_of(PARTS, 4))
+@pytest.mark.parametrize("number", drawn(PARTS, 4))
 def test_no_path_lacks_its_fence(number: int) -> None:
     for seed in part(number):
         module, _ = with_fences(program(seed))
@@ -536,7 +536,7 @@ def test_no_path_lacks_its_fence(number: int) -> None:
         assert Analysis(function_of(module), True).solve() == [], f"seed {seed}"
 
 
-@pytest.mark.parametrize("number", first_of(PARTS, 4))
+@pytest.mark.parametrize("number", drawn(PARTS, 4))
 def test_a_fence_that_stands_alone_is_owed(number: int) -> None:
     """Of several, one can do for another: a writer fences before it releases, whoever fences later."""
     spared = inserted = 0
