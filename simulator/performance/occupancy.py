@@ -20,6 +20,7 @@ from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.ptx.performance.occupancy import MAX_THREADS, SmAllocation, allocation_of
 from fencewright.lowering.sequence import UnsupportedError, is_ptx
 from fencewright.lowering.vocabulary import FastStrEnum
+from fencewright.lowering.wording import counted
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import KernelResources
 
@@ -57,11 +58,10 @@ class Occupancy:
 
     def __str__(self) -> str:
         limits = " and ".join(self.limited_by)
-        groups = f"{self.groups} work-group{'' if self.groups == 1 else 's'}"
         at_most = "at most " if self.is_bound else ""
         return (
-            f"{at_most}{groups}, {self.waves} of {self.most_waves} waves of each {self.unit}: "
-            f"limited by {limits}"
+            f"{at_most}{counted(self.groups, 'work-group')}, {self.waves} of {self.most_waves} "
+            f"waves of each {self.unit}: limited by {limits}"
         )
 
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.wording import counted
 from fencewright.simulator.execution.program import LaneProgram, MemorySpace
+from fencewright.simulator.performance.accesses.bank_conflicts import ranges
 from fencewright.simulator.performance.machine import Machine
 from fencewright.simulator.performance.traffic import Flow, InstructionTraffic, Moment, Traffic
 from fencewright.simulator.pictures.missing import MissingLibraryError
@@ -159,11 +161,11 @@ def _draw_lines(page: _Page, machine: Machine, each: InstructionTraffic) -> None
             page.line(left + place * _CELL, y, left + place * _CELL, y + _CELL, _GREY, 1.4)
     said = left + per_line * _CELL + 14
     used = f"{100 * len(words) / (len(moved) * unit):.3g}%"
-    what = _counted(len(moved), "sector" if machine.is_nvidia else "request")
+    what = counted(len(moved), "sector" if machine.is_nvidia else "request")
     page.text(f"{what} of {unit * _WORD} bytes, {used} used", said, page.top + 10)
     rest = len(lines) - _MOST_ROWS
     if rest > 0:
-        page.text(f"and {_counted(rest, 'more line')}", said, page.top + 26, _GREY)
+        page.text(f"and {counted(rest, 'more line')}", said, page.top + 26, _GREY)
     page.top += min(len(lines), _MOST_ROWS) * (_CELL + 2)
 
 
@@ -197,31 +199,16 @@ def _draw_banks(page: _Page, each: InstructionTraffic) -> None:
             page.box(left + bank * cell, y, cell, _CELL, fill)
     said = left + banks * cell + 14
     most = max(wanted)
-    page.text(f"lanes {_ranges(lanes)}: {_counted(most, 'word')} of a bank", said, top + 10)
+    page.text(f"lanes {ranges(lanes)}: {counted(most, 'word')} of a bank", said, top + 10)
     rest = len(rows) - _MOST_ROWS
     if rest > 0:
-        page.text(f"and {_counted(rest, 'more row')}", said, top + 26, _GREY)
+        page.text(f"and {counted(rest, 'more row')}", said, top + 26, _GREY)
     page.top = top + min(len(rows), _MOST_ROWS) * (_CELL + 2)
 
 
 def _wanted(words: Sequence[int], banks: int) -> list[int]:
     """The number of words that each bank has to give."""
     return [sum(word % banks == bank for word in words) for bank in range(banks)]
-
-
-def _ranges(lanes: Sequence[int]) -> str:
-    """Lanes in words, as ``0-3,20-23``."""
-    parts: list[list[int]] = []
-    for lane in sorted(lanes):
-        if parts and parts[-1][1] == lane - 1:
-            parts[-1][1] = lane
-        else:
-            parts.append([lane, lane])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 # Flows

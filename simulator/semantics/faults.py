@@ -6,6 +6,8 @@ A place is named by the byte of its memory, as the addresses of an executor are 
 import struct
 from collections.abc import Sequence
 
+from fencewright.lowering.wording import counted
+
 Size = tuple[int, int, int]
 MOST_THREADS = 1024
 """Threads of a block. Source: CUDA Programming Guide, "Compute Capabilities"; LLVM AMDGPUUsage."""
@@ -24,21 +26,21 @@ _ROOM = {"global": "; give it {0} or more", "shared": "; a launch may give it mo
 
 def nowhere(address: int, size: int) -> str:
     """An access to an address that no memory has."""
-    return f"out of bounds: {_counted(size, 'byte')} at {address:#x}, where there is nothing"
+    return f"out of bounds: {counted(size, 'byte')} at {address:#x}, where there is nothing"
 
 
 def outside(space: str, name: str, at: int, size: int, room: int) -> str:
     """An access beyond a memory of ``room`` bytes."""
     return (
-        f"out of bounds: {_counted(size, 'byte')} at byte {at} of {name}, which has "
-        f"{_counted(room, 'byte')}{_ROOM.get(space, '').format(at + size)}"
+        f"out of bounds: {counted(size, 'byte')} at byte {at} of {name}, which has "
+        f"{counted(room, 'byte')}{_ROOM.get(space, '').format(at + size)}"
     )
 
 
 def unaligned(name: str, at: int, size: int, alignment: int) -> str:
     """An access at no multiple of its alignment."""
     return (
-        f"unaligned: {_counted(size, 'byte')} at byte {at} of {name}, which is no multiple of "
+        f"unaligned: {counted(size, 'byte')} at byte {at} of {name}, which is no multiple of "
         f"{alignment}"
     )
 
@@ -106,7 +108,7 @@ def of_arguments(kernel: str, parameters: Sequence[tuple[str, int]], given: int)
     if len(parameters) == given:
         return ""
     names = ", ".join(f"{name} of {_width(bits)}" for name, bits in parameters)
-    takes = f"{_counted(len(parameters), 'argument')}{f' ({names})' if names else ''}"
+    takes = f"{counted(len(parameters), 'argument')}{f' ({names})' if names else ''}"
     return f"{kernel} takes {takes}, not {given}: give a value for each"
 
 
@@ -143,10 +145,6 @@ def of_struct(name: str, size: int, room: int) -> str:
 def parameter_name(kernel: str, name: str, number: int) -> str:
     """A parameter's name, or its place where a compiler named it after the kernel."""
     return f"argument {number}" if name == f"{kernel}_param_{number}" else name
-
-
-def _counted(count: int, unit: str) -> str:
-    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
 def _width(bits: int) -> str:

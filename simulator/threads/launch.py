@@ -21,6 +21,7 @@ from typing import Literal
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.statements import number as integer
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
+from fencewright.lowering.wording import counted
 from fencewright.simulator.semantics import faults
 from fencewright.simulator.semantics.floats import FORMATS, from_float
 from fencewright.simulator.semantics.operands import initial
@@ -143,14 +144,9 @@ class Launch:
     def __str__(self) -> str:
         block = "as many threads as declared"
         if self.block is not None:
-            block = _count(self.block, "thread")
+            block = counted(prod(self.block), "thread")
         guessed = f", guessed {' and '.join(self.guessed)}" if self.guessed else ""
-        return f"{_count(self.grid, 'block')} x {block}{guessed}"
-
-
-def _count(size: Size, unit: str) -> str:
-    number = size[0] * size[1] * size[2]
-    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+        return f"{counted(prod(self.grid), 'block')} x {block}{guessed}"
 
 
 _LAUNCH = re.compile(r"\s*([\w$%.]+(?:<[^<>]*>)?)\s*<<<(.*)>>>\s*\((.*)\)\s*;?\s*", re.DOTALL)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from fencewright.lowering.wording import counted
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.litmus_run import Limits, PtxTest, RunnableTest, run
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error
@@ -155,7 +156,7 @@ class GpuReport:
         width = len(f"{max(result.histogram.values(), default=0):,}")
         lines = [
             f"Test {result.name} ({self.machine})",
-            f"Histogram ({seen} {'state' if seen == 1 else 'states'}, "
+            f"Histogram ({counted(seen, 'state')}, "
             f"{allowed} of {len(result.allowed)} that the model allows)",
             *self._histogram(width),
         ]

@@ -14,6 +14,7 @@ from fencewright.checker.repair.search import Fault, Found, Judgement, Proof, re
 from fencewright.checker.repair.words import Places, described
 from fencewright.lowering.cdna.code.objects import MAGIC
 from fencewright.lowering.code.source_location import AssemblyError
+from fencewright.lowering.wording import counted
 from fencewright.tools import diagnostics
 from fencewright.tools.commands.check_files import named_content, report_of, status_of_unread
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, output_file, printable
@@ -246,14 +247,14 @@ def _fixed_lines(report: FileReport, fixer: Fixer, arguments: Namespace) -> Iter
     if not done and not steps:
         is_lean = arguments.fix == SURPLUS
         hidden = sum(not each.is_shown and each.is_surplus is is_lean for each in report.findings)
-        notes = f" but {_count(hidden, 'note')} (with --notes)" if hidden else ""
+        notes = f" but {counted(hidden, 'note')} (with --notes)" if hidden else ""
         yield f"{fixer.file}: nothing to repair{notes}; {verdict_counts([report]).text()}"
         return
     if steps:
         yield f"{fixer.file}: {ASSUMED}"
     number = sum(each.repair is not None for each in done)
-    leaner = f"; {_count(len(steps), 'weaker form')}" if steps else ""
-    yield f"{fixer.file}: {number} of {_count(len(done), 'finding')} repaired{leaner}"
+    leaner = f"; {counted(len(steps), 'weaker form')}" if steps else ""
+    yield f"{fixer.file}: {number} of {counted(len(done), 'finding')} repaired{leaner}"
 
 
 def _reported(report: FileReport, finding: ReportedFinding, line: int) -> ReportedFinding:
@@ -270,7 +271,7 @@ def _reported(report: FileReport, finding: ReportedFinding, line: int) -> Report
 def notes_of(fixed: Fixed, place_of: Places) -> Iterator[str]:
     """The repair of a finding in words, or that there is none."""
     if fixed.repair is None:
-        tried = _count(fixed.found.tried, "candidate")
+        tried = counted(fixed.found.tried, "candidate")
         limit = ", the limit" if fixed.found.is_cut else ""
         yield f"no repair was found: {tried} judged{limit}"
         return
@@ -281,7 +282,3 @@ def notes_of(fixed: Fixed, place_of: Places) -> Iterator[str]:
 def _step_text(step: Step) -> str:
     change = f"`{step.new}` will do for `{step.old}`" if step.new else f"`{step.old}` is redundant"
     return f"{change}: {step.saved} {step.unit} less" if step.saved else change
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fencewright.checker.findings.finding import Level
+from fencewright.lowering.wording import counted
 from fencewright.tools.diagnostics import output_file, read_text, usage
 from fencewright.tools.reports.file_report import LEVELS, FileReport, ReportedFinding
 
@@ -106,5 +107,4 @@ def write_baseline(path: str, reports: Sequence[FileReport], fail_on: Level) -> 
     with output_file(path) as stream:
         json.dump({"format": FORMAT, "version": VERSION, "findings": findings}, stream, indent=2)
         stream.write("\n")
-    number = known.total()
-    return f"{path}: 1 known finding" if number == 1 else f"{path}: {number} known findings"
+    return f"{path}: {counted(known.total(), 'known finding')}"

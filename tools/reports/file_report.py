@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fencewright.checker.findings.finding import Level, VerdictKind
 from fencewright.checker.repair.prices import PricedLine
 from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.wording import counted
 from fencewright.tools.diagnostics import Diagnostic, Severity, printable
 from fencewright.tools.reports.author_text import line_of
 from fencewright.tools.reports.function_names import demangled, kernel_name
@@ -266,7 +267,7 @@ class Counts:
 
     def text(self) -> str:
         """``1 error, 0 warnings, 2 notes``."""
-        return ", ".join(map(_count, self.by_level, LEVELS))
+        return ", ".join(map(counted, self.by_level, LEVELS))
 
     def apart(self) -> list[str]:
         """``2 known`` and ``1 ignored``, where there are any."""
@@ -355,7 +356,3 @@ def _printable(value: Any) -> Any:
             return [_printable(each) for each in cast("Sequence[Any]", value)]
         case _:
             return value
-
-
-def _count(number: int, level: Level) -> str:
-    return f"{number} {level}" if number == 1 else f"{number} {level}s"

@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from fencewright.checker.repair.prices import PricedLine
 from fencewright.lowering.costs import total
+from fencewright.lowering.wording import counted
 from fencewright.tools.diagnostics import Diagnostic
 from fencewright.tools.reports.file_report import (
     FileReport,
@@ -122,7 +123,7 @@ def folder_lines(
     yield from table_of(reports)
     read = [each for each in reports if not each.problem]
     counts = counts_of([each for report in read for each in report.findings])
-    parts = [f"{_count(len(reports), 'file')}: {counts.text()}", f"{counts.surplus} surplus"]
+    parts = [f"{counted(len(reports), 'file')}: {counts.text()}", f"{counts.surplus} surplus"]
     parts += counts.apart()
     parts += [f"{stale} of the baseline found no more"] if stale else []
     if any(each.source for each in read):
@@ -131,14 +132,10 @@ def folder_lines(
     if unread := len(reports) - len(read):
         parts.append(f"{unread} not read")
     if beside:
-        parts.append(f"{_count(beside, 'object')} left to the assembly beside")
+        parts.append(f"{counted(beside, 'object')} left to the assembly beside")
     parts.append(f"{skipped} other files skipped" if skipped != 1 else "1 other file skipped")
     parts.append(verdict_counts(read).text())
     yield "; ".join(parts)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 # Prices

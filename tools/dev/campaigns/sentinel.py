@@ -34,6 +34,7 @@ from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import AssemblyLabel, Function
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import AssemblyError
+from fencewright.lowering.wording import counted
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.read_litmus import ReadOptions, read_only_test
 from fencewright.simulator.core.processes.campaign import Task, open_processes, run
@@ -682,7 +683,7 @@ def page(
     ]
     if tally.refused or problems:
         refused = (
-            f"`{command}`: {_count(n)}: {said}"
+            f"`{command}`: {counted(n, 'program')}: {said}"
             for (command, said), n in sorted(tally.refused.items())
         )
         parts += ["## Not checked\n", _list([*problems, *refused])]
@@ -713,10 +714,6 @@ def _faults(tally: Tally, wanted: Sequence[Compiler]) -> str:
             numbers = (str(tally.faults[each]), f"{seed}{mode}")
             rows.append((str(compiler), each.chip, each.rule, each.lacks, *numbers, command, known))
     return markdown_table(columns, rows)
-
-
-def _count(programs: int) -> str:
-    return "1 program" if programs == 1 else f"{programs} programs"
 
 
 def _list(lines: Iterable[str]) -> str:
@@ -754,10 +751,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         _, seed = tally.smallest[fault]
         known = fault.reference or "new"
         print(
-            f"LLVM {fault.compiler}, {fault.chip}: {_count(number)}, smallest seed {seed}: ", end=""
+            f"LLVM {fault.compiler}, {fault.chip}: {counted(number, 'program')}, smallest seed {seed}: ",
+            end="",
         )
         print(f"{fault.lacks} [{fault.rule}]: {known}")
-    print(f"{_count(tally.programs)} without races, {tally.refused.total()} times refused")
+    print(
+        f"{counted(tally.programs, 'program')} without races, {tally.refused.total()} times refused"
+    )
     if arguments.page is not None:
         with output_file(arguments.page) as stream:
             stream.write(page(tally, wanted, problems, arguments.first, arguments.programs))
