@@ -71,7 +71,7 @@ from fencewright.tools.fuzz.checks import (
     SETTINGS,
     VARIED,
     CheckVerdict,
-    Totals,
+    SettingTotals,
     Violation,
     campaign,
     check,
@@ -203,7 +203,7 @@ PART = VARIED_SEEDS // 3
 
 @pytest.mark.parametrize("first", drawn(range(VARIED, VARIED + VARIED_SEEDS, PART)))
 def test_varied_programs_are_right(first: int) -> None:
-    totals = Totals()
+    totals = SettingTotals()
     totals.include(check_seeds(first, PART))
     assert not totals.violations
     assert totals.racy + totals.too_large < PART / 3
@@ -212,7 +212,7 @@ def test_varied_programs_are_right(first: int) -> None:
 
 @pytest.mark.parametrize("first", drawn(range(ELECTING, ELECTING + VARIED_SEEDS, PART)))
 def test_electing_programs_are_right(first: int) -> None:
-    totals = Totals()
+    totals = SettingTotals()
     totals.include(check_seeds(first, PART))
     assert not totals.violations
     assert totals.racy + totals.too_large < PART / 3
@@ -315,7 +315,7 @@ def test_some_programs_have_one_cluster_on_a_chip_with_clusters() -> None:
 @pytest.mark.parametrize("first", drawn(range(FIRST, FIRST + SEEDS, SEEDS // 3)))
 def test_few_programs_are_racy_and_none_is_a_violation(first: int) -> None:
     count = SEEDS // 3
-    totals = Totals()
+    totals = SettingTotals()
     totals.include(check_seeds(first, count))
     assert totals.programs == count
     assert not totals.violations
@@ -501,7 +501,7 @@ def test_a_violation_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
 # Campaigns
 
 
-def last(stream: Path | None, first: int = FIRST, count: int = 6) -> Totals:
+def last(stream: Path | None, first: int = FIRST, count: int = 6) -> SettingTotals:
     *_, totals = campaign(first, count, stream=stream)
     return totals
 
@@ -547,8 +547,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_an_interrupt_tells_what_was_found_and_shrinks_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(*_: object) -> Iterator[Totals]:
-        yield Totals(programs=50, violations=[Violation(7, "sm_90", CheckVerdict.UNSOUND, "worse")])
+    def interrupted(*_: object) -> Iterator[SettingTotals]:
+        yield SettingTotals(
+            programs=50, violations=[Violation(7, "sm_90", CheckVerdict.UNSOUND, "worse")]
+        )
         raise KeyboardInterrupt
 
     monkeypatch.setattr(fuzz, "campaign", interrupted)

@@ -31,8 +31,8 @@ from fencewright.tools.fence_sim import main
 from fencewright.tools.fuzz.async_checks import (
     HEAD,
     SETTINGS,
+    AsyncTotals,
     AsyncVerdict,
-    Totals,
     Violation,
     check,
     check_seeds,
@@ -50,7 +50,7 @@ SEEDS = 25
 
 
 def test_programs_end_as_their_actions_do() -> None:
-    totals = Totals()
+    totals = AsyncTotals()
     totals.include(check_seeds(5_000, SEEDS))
     assert totals.programs == SEEDS
     assert totals.violations == []
@@ -190,7 +190,7 @@ def test_the_command_counts_and_shows(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_page_names_what_was_inserted_and_missed() -> None:
-    totals = Totals()
+    totals = AsyncTotals()
     totals.include(check_seeds(0, 2))
     text = async_page(totals, 0, date(2026, 1, 2))
     for instruction in totals.inserted:

@@ -15,8 +15,9 @@ from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
 from fencewright.tools.workers import add_workers, campaign_error, open_workers
 
 if TYPE_CHECKING:
-    from fencewright.tools.fuzz import async_checks
-    from fencewright.tools.fuzz.checks import Totals, Violation
+    from fencewright.tools.fuzz.async_checks import AsyncTotals
+    from fencewright.tools.fuzz.checks import SettingTotals
+    from fencewright.tools.fuzz.totals import Totals, Violation
 
 NAME = "fence-sim"
 
@@ -78,19 +79,20 @@ def fuzz(arguments: Namespace) -> int:
     # Opened hours before it is written to, so that a path that cannot be written is reported at
     # once.
     with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
-        totals = _check_async(arguments) if arguments.asynchronous else _check_programs(arguments)
+        totals = _checked(arguments)
         if page_file is not None:
             page_file.write(_page(totals, arguments))
     return DOES_NOT_HOLD if totals.violations else HOLDS
 
 
-def _page(totals: "Totals | async_checks.Totals", arguments: Namespace) -> str:
+def _page(totals: "Totals", arguments: Namespace) -> str:
     """The page with the totals: between its marks, or alone where it has none."""
-    from fencewright.tools.fuzz import async_checks, async_page, page
+    from fencewright.tools.fuzz import async_checks, async_page, checks, page
 
-    if isinstance(totals, async_checks.Totals):
+    if isinstance(totals, async_checks.AsyncTotals):
         text = async_page.page(totals, arguments.first, date.today())
     else:
+        assert isinstance(totals, checks.SettingTotals)
         text = page.page(totals, arguments.first, date.today())
     before = arguments.page.read_text(encoding="utf-8") if arguments.page.exists() else ""
     return filled(before, {"totals": text}) if "<!-- begin: totals -->" in before else text
@@ -114,26 +116,30 @@ def _check_chip(arguments: Namespace) -> None:
         raise error(f"--llvm-ir is for AMD's chips: no setting of '{chip}' is in LLVM IR", NAME)
 
 
-def _check_async(arguments: Namespace) -> "async_checks.Totals":
+def _checked(arguments: Namespace) -> "Totals":
     """Run the campaign and print its findings; after an interrupt also, but nothing is shrunk."""
-    from fencewright.tools.fuzz.async_checks import Totals
+    from fencewright.tools.fuzz import async_checks, checks
 
-    found = _async_campaign(arguments)
-    totals = _told(found, Totals(), arguments.programs, _async_summary)
-    for each in totals.violations[:SHRUNK]:
-        _tell_async(each, arguments.failures)
-    return totals
+    if arguments.asynchronous:
+        ways = "async", async_checks.campaign, ()
+        found = _told(arguments, async_checks.AsyncTotals(), _async_summary, *ways)
+        texts = map(_async_text, found.violations[:SHRUNK])
+        names = [f"async-{each.setting.lower()}-{each.seed}" for each in found.violations]
+    else:
+        ways = "fuzz", checks.campaign, (arguments.llvm_ir, arguments.mcpu)
+        found = _told(arguments, checks.SettingTotals(), _summary, *ways)
+        texts = (_text(each, arguments.mcpu) for each in found.violations[:SHRUNK])
+        names = [f"{each.setting}-{each.seed}" for each in found.violations]
+    for name, text in zip(names, texts, strict=False):
+        print(f"\n{text}")
+        if arguments.failures is not None:
+            arguments.failures.mkdir(parents=True, exist_ok=True)
+            file = f"{re.sub('[^a-z0-9_]+', '-', name)}.mlir"
+            (arguments.failures / file).write_text(text, encoding="utf-8")
+    return found
 
 
-def _async_campaign(arguments: Namespace) -> Iterator["async_checks.Totals"]:
-    from fencewright.tools.fuzz.async_checks import campaign
-
-    stream = _stream(arguments, "async")
-    with open_workers(arguments) as executor:
-        yield from campaign(arguments.first, arguments.programs, executor, stream)
-
-
-def _async_summary(totals: "async_checks.Totals") -> str:
+def _async_summary(totals: "AsyncTotals") -> str:
     from fencewright.tools.fuzz.async_checks import AsyncVerdict
 
     inserted, missed = totals.inserted.total(), totals.missed.total()
@@ -146,24 +152,14 @@ def _async_summary(totals: "async_checks.Totals") -> str:
     )
 
 
-def _tell_async(violation: "async_checks.Violation", folder: Path | None) -> None:
-    """Print a violation with the smallest program that shows it, and write that down."""
+def _async_text(violation: "Violation") -> str:
+    """A violation with the smallest program that shows it."""
     from fencewright.passes.litmus.write_async import write
     from fencewright.tools.fuzz.async_checks import HEAD, smallest
 
-    text = "\n".join(
-        [
-            f"{HEAD}{violation.setting}",
-            f"// Seed {violation.seed}, {violation.verdict}: {violation.message}",
-            "",
-            write(smallest(violation)),
-        ]
-    )
-    print(f"\n{text}")
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        name = re.sub("[^a-z0-9_]+", "-", f"async-{violation.setting.lower()}-{violation.seed}")
-        (folder / f"{name}.mlir").write_text(text, encoding="utf-8")
+    head = f"{HEAD}{violation.setting}"
+    said = f"// Seed {violation.seed}, {violation.verdict}: {violation.message}"
+    return "\n".join((head, said, "", write(smallest(violation))))
 
 
 def _show_async(seed: int) -> int:
@@ -179,31 +175,6 @@ def _show_async(seed: int) -> int:
     return DOES_NOT_HOLD if found.verdict.is_violation else HOLDS
 
 
-def _check_programs(arguments: Namespace) -> "Totals":
-    """Run the campaign and print its findings; after an interrupt also, but nothing is shrunk."""
-    from fencewright.tools.fuzz.checks import Totals
-
-    totals = _told(_campaign(arguments), Totals(), arguments.programs, _summary)
-    for each in totals.violations[:SHRUNK]:
-        _tell(each, arguments.failures, arguments.mcpu)
-    return totals
-
-
-def _campaign(arguments: Namespace) -> Iterator["Totals"]:
-    from fencewright.tools.fuzz.checks import campaign
-
-    stream = _stream(arguments, "fuzz")
-    with open_workers(arguments) as executor:
-        yield from campaign(
-            arguments.first,
-            arguments.programs,
-            executor,
-            stream,
-            arguments.llvm_ir,
-            arguments.mcpu,
-        )
-
-
 def _stream(arguments: Namespace, name: str) -> Path | None:
     """The file that keeps the results of a campaign by this code."""
     from fencewright.simulator.core.processes.campaign import code_digest
@@ -214,21 +185,28 @@ def _stream(arguments: Namespace, name: str) -> Path | None:
     return arguments.results / f"{name}-{code_digest()}.jsonl"
 
 
-_AnyTotals = TypeVar("_AnyTotals", "Totals", "async_checks.Totals")
+_AnyTotals = TypeVar("_AnyTotals", "SettingTotals", "AsyncTotals")
 
 
 def _told(
-    found: Iterator[_AnyTotals],
+    arguments: Namespace,
     totals: _AnyTotals,
-    programs: int,
     summary: Callable[[_AnyTotals], str],
+    name: str,
+    campaign: Callable[..., Iterator[_AnyTotals]],
+    more: tuple[object, ...],
 ) -> _AnyTotals:
-    """The last of the totals that a campaign has ``found``; after an interrupt those so far."""
+    """The last of the totals of a campaign; after an interrupt those so far."""
     from fencewright.simulator.core.processes.campaign import CampaignError
 
+    stream = _stream(arguments, name)
     try:
-        with progress(programs, "programs") as display:
-            for totals in found:
+        with (
+            progress(arguments.programs, "programs") as display,
+            open_workers(arguments) as executor,
+        ):
+            first, programs = arguments.first, arguments.programs
+            for totals in campaign(first, programs, executor, stream, *more):
                 display.update(totals.programs, len(totals.violations))
     except CampaignError as problem:
         raise campaign_error(problem, NAME) from problem
@@ -241,7 +219,7 @@ def _told(
     return totals
 
 
-def _summary(totals: "Totals") -> str:
+def _summary(totals: "SettingTotals") -> str:
     checks = sum(sum(tally.verdicts.values()) for tally in totals.settings.values())
     return (
         f"{totals.programs:,} programs: {totals.racy:,} racy, {totals.too_large:,} too large, "
@@ -251,29 +229,21 @@ def _summary(totals: "Totals") -> str:
     )
 
 
-def _tell(violation: "Violation", folder: Path | None, chip: str | None) -> None:
-    """Print a violation with the smallest program that shows it, and write that down."""
+def _text(violation: "Violation", chip: str | None) -> str:
+    """A violation with the smallest program that shows it."""
     from fencewright.passes.litmus.build_litmus import build
     from fencewright.tools.fuzz.checks import HEAD, SETTINGS, explanation_of, meant_by, smallest
 
     program, guilty = smallest(violation, chip)
     explanation = explanation_of(program, SETTINGS[violation.setting], meant_by(program))
-    text = "\n".join(
-        [
-            f"{HEAD}{violation.setting}",
-            f"// Seed {violation.seed}, {violation.verdict} by {guilty or 'the lowering'}: "
-            f"{violation.message}",
-            *([f"// {explanation}"] if explanation else []),
-            "",
-            str(build(SETTINGS[violation.setting].place(program))),
-            "",
-        ]
-    )
-    print(f"\n{text}")
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        name = re.sub("[^a-z0-9_]+", "-", f"{violation.setting}-{violation.seed}")
-        (folder / f"{name}.mlir").write_text(text, encoding="utf-8")
+    lines = [
+        f"{HEAD}{violation.setting}",
+        f"// Seed {violation.seed}, {violation.verdict} by {guilty or 'the lowering'}: "
+        f"{violation.message}",
+        *([f"// {explanation}"] if explanation else []),
+    ]
+    module = build(SETTINGS[violation.setting].place(program))
+    return "\n".join((*lines, "", str(module), ""))
 
 
 def _show(seed: int, chip: str | None) -> int:

@@ -7,13 +7,13 @@ inserted is left out again, one at a time.
 """
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.passes import ModulePass
@@ -32,6 +32,7 @@ from fencewright.simulator.core.processes.campaign import run as run_tasks
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.ptx.formats.columns import instruction_text
 from fencewright.simulator.random.async_programs import ActionKind, AsyncProgram, draw, smaller
+from fencewright.tools.fuzz.totals import Totals, Violation
 from fencewright.tools.inputs.litmus.files import parse_module
 
 LIMITS = Limits(states=20_000, bound=3)
@@ -198,64 +199,27 @@ def without_each(test: PtxTest) -> Iterator[tuple[str, PtxTest]]:
 # Campaigns
 
 
-class Violation(NamedTuple):
-    """A seed whose program shows a mistake on a setting."""
-
-    seed: int
-    setting: str
-    verdict: str
-    message: str
-
-
 @dataclass(slots=True)
-class Totals:
-    """The totals of all programs so far; ``seconds`` are CPU time of all processes.
+class AsyncTotals(Totals):
+    """The totals of asynchronous programs.
 
     ``kinds`` counts the programs with an action of a kind. Of the ``probed`` programs
     ``wrong_without_the_pass`` count those that go wrong if nothing is inserted; ``inserted`` and
     ``missed`` count, by instruction, what was inserted and what is missed when it is left out.
     """
 
-    programs: int = 0
-    seconds: float = 0.0
     probed: int = 0
     wrong_without_the_pass: int = 0
-    verdicts: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    verdicts: defaultdict[str, Counter[str]] = field(
+        default_factory=lambda: defaultdict[str, Counter[str]](Counter)
+    )
     kinds: Counter[str] = field(default_factory=Counter[str])
     inserted: Counter[str] = field(default_factory=Counter[str])
     missed: Counter[str] = field(default_factory=Counter[str])
-    violations: list[Violation] = field(default_factory=list[Violation])
 
     def count(self, verdict: AsyncVerdict) -> int:
         """The number of programs with that verdict."""
         return sum(each[verdict] for each in self.verdicts.values())
-
-    def data(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return {
-            "programs": self.programs,
-            "seconds": round(self.seconds, 3),
-            "probed": self.probed,
-            "wrong_without_the_pass": self.wrong_without_the_pass,
-            "verdicts": {name: dict(each) for name, each in self.verdicts.items()},
-            "kinds": dict(self.kinds),
-            "inserted": dict(self.inserted),
-            "missed": dict(self.missed),
-            "violations": self.violations,
-        }
-
-    def include(self, data: dict[str, Any]) -> None:
-        """Add the data of other totals."""
-        self.programs += data["programs"]
-        self.seconds += data["seconds"]
-        self.probed += data["probed"]
-        self.wrong_without_the_pass += data["wrong_without_the_pass"]
-        for name, given in data["verdicts"].items():
-            self.verdicts.setdefault(name, Counter()).update(given)
-        self.kinds.update(data["kinds"])
-        self.inserted.update(data["inserted"])
-        self.missed.update(data["missed"])
-        self.violations += [Violation(*each) for each in data["violations"]]
 
     def add(self, seed: int) -> None:
         """Check the program of one seed."""
@@ -264,7 +228,7 @@ class Totals:
         checked = check(program, setting)
         self.programs += 1
         self.kinds.update(program.needs)
-        self.verdicts.setdefault(str(setting), Counter())[checked.verdict] += 1
+        self.verdicts[str(setting)][checked.verdict] += 1
         if checked.verdict.is_violation:
             found = Violation(seed, str(setting), checked.verdict, checked.message)
             self.violations.append(found)
@@ -282,9 +246,9 @@ class Totals:
 
 
 def check_seeds(first: int, count: int) -> dict[str, Any]:
-    """Check ``count`` seeds from ``first`` on; the data of their ``Totals``."""
+    """Check ``count`` seeds from ``first`` on; the data of their ``AsyncTotals``."""
     start = time.process_time()
-    totals = Totals()
+    totals = AsyncTotals()
     for seed in range(first, first + count):
         totals.add(seed)
     totals.seconds = time.process_time() - start
@@ -293,7 +257,7 @@ def check_seeds(first: int, count: int) -> dict[str, Any]:
 
 def campaign(
     first: int, count: int, executor: Executor | None = None, stream: Path | None = None
-) -> Generator[Totals]:
+) -> Generator[AsyncTotals]:
     """The totals of ``count`` seeds from ``first`` on, growing as tasks are done.
 
     With ``stream`` results are kept, and those that it has already are not computed again;
@@ -304,7 +268,7 @@ def campaign(
         for start in range(first, first + count, CHUNK)
         for size in (min(CHUNK, first + count - start),)
     )
-    totals = Totals()
+    totals = AsyncTotals()
     for _, data in run_tasks(tasks, executor, stream, f"fuzz async {code_digest()}"):
         totals.include(data)
         yield totals

@@ -2,11 +2,11 @@
 
 from datetime import date
 
-from fencewright.tools.fuzz.async_checks import AsyncVerdict, Totals
+from fencewright.tools.fuzz.async_checks import AsyncTotals, AsyncVerdict
 from fencewright.tools.reports.markdown import markdown_table
 
 
-def page(totals: Totals, first: int, day: date) -> str:
+def page(totals: AsyncTotals, first: int, day: date) -> str:
     """The totals, in Markdown."""
     parts = ["## Result", "", _result(totals, first, day), "", _verdicts(totals), ""]
     parts += ["## The programs", "", _kinds(totals), ""]
@@ -14,7 +14,7 @@ def page(totals: Totals, first: int, day: date) -> str:
     return "\n".join(parts)
 
 
-def _result(totals: Totals, first: int, day: date) -> str:
+def _result(totals: AsyncTotals, first: int, day: date) -> str:
     return (
         f"{day}: {totals.programs:,} programs (seeds {first:,} to {first + totals.programs - 1:,}), "
         f"{len(totals.violations):,} violations, {totals.seconds / 3600:.1f} hours of one core. "
@@ -23,7 +23,7 @@ def _result(totals: Totals, first: int, day: date) -> str:
     )
 
 
-def _verdicts(totals: Totals) -> str:
+def _verdicts(totals: AsyncTotals) -> str:
     words = list(AsyncVerdict)
     rows = [
         (name, *(f"{counts[word]:,}" for word in words))
@@ -32,12 +32,12 @@ def _verdicts(totals: Totals) -> str:
     return markdown_table(("lowered for", *map(str, words)), rows)
 
 
-def _kinds(totals: Totals) -> str:
+def _kinds(totals: AsyncTotals) -> str:
     rows = [(f"`{kind}`", f"{count:,}") for kind, count in totals.kinds.most_common()]
     return markdown_table(("programs with a", "count"), rows)
 
 
-def _inserted(totals: Totals) -> str:
+def _inserted(totals: AsyncTotals) -> str:
     rows = [
         (f"`{text}`", f"{count:,}", f"{totals.missed[text]:,}")
         for text, count in sorted(totals.inserted.items())

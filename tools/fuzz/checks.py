@@ -7,12 +7,12 @@ or synchronise more than that.
 """
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -59,6 +59,7 @@ from fencewright.simulator.random.programs import (
     shrink,
     varied_program,
 )
+from fencewright.tools.fuzz.totals import Totals, Violation
 
 if TYPE_CHECKING:
     from fencewright.tools.fuzz.llvm_ir import Build
@@ -565,82 +566,38 @@ class Tally:
         return sum(n for word, n in self.verdicts.items() if CheckVerdict(word).is_violation)
 
 
-class Violation(NamedTuple):
-    """A seed whose program shows a mistake on a setting."""
-
-    seed: int
-    setting: str
-    verdict: str
-    message: str
-
-
 @dataclass(slots=True)
-class Totals:
-    """The totals of all programs so far; ``seconds`` are CPU time of all processes.
+class SettingTotals(Totals):
+    """The totals of programs through the passes, with a tally of each setting.
 
     A program that is ``racy`` or ``too_large`` for the source model is on no setting.
     """
 
-    programs: int = 0
     racy: int = 0
     too_large: int = 0
-    seconds: float = 0.0
-    settings: dict[str, Tally] = field(default_factory=dict[str, Tally])
-    violations: list[Violation] = field(default_factory=list[Violation])
-
-    def on(self, setting: str) -> Tally:
-        """The tally of a setting."""
-        return self.settings.setdefault(setting, Tally())
+    settings: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
 
     def count(self, verdict: str) -> int:
         """The number of checks with that verdict, on all settings together."""
         return sum(tally.verdicts[verdict] for tally in self.settings.values())
 
-    def data(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        settings = {
-            name: {"verdicts": dict(tally.verdicts), "before": tally.before, "after": tally.after}
-            for name, tally in self.settings.items()
-        }
-        return {
-            "programs": self.programs,
-            "racy": self.racy,
-            "too_large": self.too_large,
-            "seconds": round(self.seconds, 3),
-            "settings": settings,
-            "violations": self.violations,
-        }
-
-    def include(self, data: dict[str, Any]) -> None:
-        """Add the data of other totals."""
-        self.programs += data["programs"]
-        self.racy += data["racy"]
-        self.too_large += data["too_large"]
-        self.seconds += data["seconds"]
-        self.violations += [Violation(*each) for each in data["violations"]]
-        for name, given in data["settings"].items():
-            tally = self.on(name)
-            tally.verdicts.update(given["verdicts"])
-            tally.before += given["before"]
-            tally.after += given["after"]
-
 
 def check_seeds(
     first: int, count: int, llvm_ir: int = 0, chip: str | None = None
 ) -> dict[str, Any]:
-    """Check ``count`` seeds from ``first`` on; the data of their ``Totals``.
+    """Check ``count`` seeds from ``first`` on; the data of their ``SettingTotals``.
 
     As many as ``llvm_ir`` of them in LLVM IR too. With ``chip`` on its settings alone.
     """
     start = time.process_time()
-    totals = Totals()
+    totals = SettingTotals()
     for seed in range(first, first + count):
         _check_seed(seed, totals, seed < first + llvm_ir, chip)
     totals.seconds = time.process_time() - start
     return totals.data()
 
 
-def _check_seed(seed: int, totals: Totals, llvm_ir: bool, chip: str | None) -> None:
+def _check_seed(seed: int, totals: SettingTotals, llvm_ir: bool, chip: str | None) -> None:
     totals.programs += 1
     program = program_of(seed, chip)
     meant = meant_by(program)
@@ -654,7 +611,7 @@ def _check_seed(seed: int, totals: Totals, llvm_ir: bool, chip: str | None) -> N
     for setting in (*settings_of(seed, chip), *also):
         checked = check(program, setting, meant)
         name = str(setting)
-        totals.on(name).add(checked)
+        totals.settings[name].add(checked)
         if checked.verdict.is_violation:
             found = Violation(seed, name, checked.verdict, checked.message)
             totals.violations.append(found)
@@ -674,7 +631,7 @@ def campaign(
     stream: Path | None = None,
     llvm_ir: int = 0,
     chip: str | None = None,
-) -> Generator[Totals]:
+) -> Generator[SettingTotals]:
     """The totals of ``count`` seeds from ``first`` on, growing as tasks are done.
 
     The first ``llvm_ir`` of them are checked in LLVM IR too. With ``chip`` on its settings alone.
@@ -691,7 +648,7 @@ def campaign(
         for size in (min(CHUNK, first + count - start),)
         for also in (min(size, max(0, first + llvm_ir - start)),)
     )
-    totals = Totals()
+    totals = SettingTotals()
     for _, data in run_tasks(tasks, executor, stream, f"fuzz {code_digest()}"):
         totals.include(data)
         yield totals

@@ -10,13 +10,13 @@ from fencewright.tools.fuzz.checks import (
     LLVM_IR_SETTINGS,
     PTX_SETTINGS,
     CheckVerdict,
+    SettingTotals,
     Tally,
-    Totals,
 )
 from fencewright.tools.reports.markdown import markdown_table
 
 
-def page(totals: Totals, first: int, today: date) -> str:
+def page(totals: SettingTotals, first: int, today: date) -> str:
     """The totals, in Markdown."""
     last = first + totals.programs - 1
     milliseconds = totals.seconds / totals.programs * 1000
@@ -37,7 +37,7 @@ def page(totals: Totals, first: int, today: date) -> str:
     )
 
 
-def _llvm_ir(totals: Totals) -> Iterator[str]:
+def _llvm_ir(totals: SettingTotals) -> Iterator[str]:
     """The programs that were LLVM IR, of all forms together."""
     if not any(str(each) in totals.settings for each in LLVM_IR_SETTINGS):
         return
@@ -63,19 +63,19 @@ _PROGRAMS = ("programs", "racy", "too large for the source model", "checked")
 _COLUMNS = ("target", "checked", "sound", "too large", "not executed", "violations", "-O0", "-O2")
 
 
-def _programs(totals: Totals) -> tuple[str, ...]:
+def _programs(totals: SettingTotals) -> tuple[str, ...]:
     checked = totals.programs - totals.racy - totals.too_large
     return tuple(f"{n:,}" for n in (totals.programs, totals.racy, totals.too_large, checked))
 
 
-def _rows(totals: Totals) -> Iterator[tuple[str, ...]]:
+def _rows(totals: SettingTotals) -> Iterator[tuple[str, ...]]:
     names = [str(each) for each in (*CDNA_SETTINGS, *PTX_SETTINGS)]
     for name in names:
-        yield (f"`{name}`", *_cells(totals.on(name)))
+        yield (f"`{name}`", *_cells(totals.settings[name]))
     yield ("**all**", *(f"**{cell}**" for cell in _cells(_together(totals, names))))
 
 
-def _together(totals: Totals, names: Iterable[str]) -> Tally:
+def _together(totals: SettingTotals, names: Iterable[str]) -> Tally:
     """The tally of the programs on all of these settings."""
     together = Tally()
     for name in names:
