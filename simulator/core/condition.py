@@ -215,36 +215,37 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class And:
-    """All of the operands; true when there are none."""
+class _OfOperands:
+    """A formula of any number of others."""
 
     operands: tuple["Formula", ...]
+
+    def observables(self) -> frozenset[Observable]:
+        """The registers and locations it names."""
+        return frozenset[Observable]().union(*(each.observables() for each in self.operands))
+
+
+class And(_OfOperands):
+    """All of the operands; true when there are none."""
+
+    __slots__ = ()
 
     def holds(self, state: State) -> bool:
         """True if ``state`` satisfies every operand."""
         return all(each.holds(state) for each in self.operands)
 
-    def observables(self) -> frozenset[Observable]:
-        """The registers and locations it names."""
-        return frozenset[Observable]().union(*(each.observables() for each in self.operands))
-
     def __str__(self) -> str:
         return " /\\ ".join(_grouped(each) for each in self.operands) or "true"
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(_OfOperands):
     """Any of the operands; false when there are none."""
 
-    operands: tuple["Formula", ...]
+    __slots__ = ()
 
     def holds(self, state: State) -> bool:
         """True if ``state`` satisfies some operand."""
         return any(each.holds(state) for each in self.operands)
-
-    def observables(self) -> frozenset[Observable]:
-        """The registers and locations it names."""
-        return frozenset[Observable]().union(*(each.observables() for each in self.operands))
 
     def __str__(self) -> str:
         return " \\/ ".join(_grouped(each) for each in self.operands) or "false"

@@ -18,6 +18,7 @@ revisits, since which location an instruction accesses never depends on a value 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from fencewright.simulator.core.bit_relation import Mask
@@ -164,6 +165,19 @@ class Construction(ABC, Generic[PathT, ResultT]):
             self._graphs += self._continued(self._graphs.pop())
         self.complete = self.complete and not self.work.is_spent
         return not self._graphs
+
+    def starts(self, graph: Graph[Any]) -> list[int]:
+        """The numbers of the first events of each thread, and of all of them."""
+        return [*accumulate((len(r.path.events) for r in graph.runs), initial=len(self.initial))]
+
+    def numbers(self, graph: Graph[Any]) -> Callable[[Name], int]:
+        """The number of each event: initial writes first, then thread by thread."""
+        starts = self.starts(graph)
+
+        def number(name: Name) -> int:
+            return name.event if name.thread == INITIAL else starts[name.thread] + name.event
+
+        return number
 
     def abandon(self) -> None:
         """Build no more graphs: the search has found its goal."""

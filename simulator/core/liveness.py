@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fencewright.simulator.core.execution_graphs import Construction, Graph
+from fencewright.simulator.core.execution_graphs import Construction, Graph, Name
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.partial_runs import PartialRun, Stop
 from fencewright.simulator.core.program import place_at
@@ -133,6 +133,27 @@ def why_not_written(program: Interleaved, graph: Graph[Any], thread: int, order:
         if n != thread and location in program.runners[n].may_write(graph.runs[n].pc)
     ]
     return not_written(location, still)
+
+
+def why_asleep(
+    program: Interleaved,
+    graph: Graph[Any],
+    number: Callable[[Name], int],
+    unseen: Callable[[int], Iterable[str]],
+) -> Iterator[str]:
+    """For each location that is waited for, the reason that no write wakes a waiter.
+
+    ``number``: of events; ``unseen``: the writes that the read of a number never sees.
+    """
+    reported: set[str] = set()
+    for thread in graph.waiting:
+        run = graph.runs[thread]
+        for order in last_reads(run):
+            read = number(Name(thread, run.reads[order].event))
+            for line in [*unseen(read)] or [why_not_written(program, graph, thread, order)]:
+                if line not in reported:
+                    reported.add(line)
+                    yield line
 
 
 def last_reads(run: PartialRun[Any]) -> range:

@@ -12,7 +12,7 @@ is in that round, and only puts back what it reads, is guessed at once: then it 
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple
 
@@ -329,7 +329,7 @@ class PartialRunner(Runner[RunT, PathT]):
         """Pass a label, where the last round may start."""
         self.label(run, label)
         if self.may_wait and self.last_round is None:
-            self._starts[label.name] = (_copied(run), self.answers.given)
+            self._starts[label.name] = (run.copy(), self.answers.given)
 
     def jump(self, run: RunT, label: str) -> list[RunT] | None:
         """Go to a label; stop after a round of a loop that another would repeat, and at the
@@ -367,7 +367,7 @@ class PartialRunner(Runner[RunT, PathT]):
             return self.halt(run, Stop.IMPOSSIBLE)
         self.last_round = _LastRound(label, start, reads)
         self.answers.given = reads
-        return [_copied(start)]
+        return [start.copy()]
 
     def jump_in_last_round(
         self, run: RunT, last: _LastRound[RunT], label: str
@@ -398,10 +398,6 @@ def may_put_back(kind: RmwKind, operand: int) -> bool:
 
 _ALWAYS_CHANGE = (RmwKind.ADD, RmwKind.SUB, RmwKind.XOR)
 """The kinds that change a value unless their operand is 0."""
-
-
-def _copied(run: RunT) -> RunT:
-    return replace(run, registers=dict(run.registers), taints=dict(run.taints))
 
 
 PARTIAL_STEPS: StepFunctions = {

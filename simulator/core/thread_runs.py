@@ -7,9 +7,9 @@ Models say what their instructions do; values, loops and the limit of work are t
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.exploration import WorkBudget
@@ -22,6 +22,7 @@ from fencewright.simulator.core.program import (
     Label,
     Move,
     Operand,
+    before_each,
 )
 from fencewright.simulator.core.words import WORD_MASK
 
@@ -142,6 +143,10 @@ class ThreadRun(Generic[EventT]):
             if isinstance(operand, str):
                 result |= self.taints.get(operand, 0)
         return result
+
+    def copy(self) -> Self:
+        """The same run, with registers of its own."""
+        return replace(self, registers=dict(self.registers), taints=dict(self.taints))
 
     def assign(self, register: str | None, value: int, taint: Mask) -> None:
         """Set a register, if there is one to set."""
@@ -324,18 +329,15 @@ class Runner(ABC, Generic[RunT, PathT]):
         return self._may_write[pc]
 
     def _reachable_writes(self) -> list[frozenset[str]]:
-        found = [frozenset(self.written(each)) for each in self.code] + [frozenset[str]()]
-        changed = True
-        while changed:
-            changed = False
-            for pc in range(len(self.code) - 1, -1, -1):
-                instruction = self.code[pc]
-                more = found[pc] | found[pc + 1]
-                if isinstance(instruction, self.BRANCHES):
-                    more |= found[self.target(instruction)]
-                if more != found[pc]:
-                    found[pc], changed = more, True
-        return found
+        written = [frozenset(self.written(each)) for each in self.code]
+        return before_each(self._following(), frozenset(), lambda n, after: after | written[n])
+
+    def _following(self) -> list[tuple[int, ...]]:
+        """The instructions after each; of a jump the next one too, as if it were conditional."""
+        return [
+            (n + 1, self.target(each)) if isinstance(each, self.BRANCHES) else (n + 1,)
+            for n, each in enumerate(self.code)
+        ]
 
     def live(self, pc: int) -> frozenset[str]:
         """The registers whose values before ``pc`` may be used from there on; at the end all
@@ -345,22 +347,13 @@ class Runner(ABC, Generic[RunT, PathT]):
         return self._live[pc]
 
     def _live_registers(self) -> list[frozenset[str]]:
-        code = self.code
-        every = frozenset(name for each in code for name in self.assigned(each))
-        live = [frozenset[str]() for _ in code] + [every]
-        changed = True
-        while changed:
-            changed = False
-            for pc in range(len(code) - 1, -1, -1):
-                instruction = code[pc]
-                after = live[pc + 1]
-                if isinstance(instruction, self.BRANCHES):
-                    after |= live[self.target(instruction)]
-                used = {each for each in self.used(instruction) if isinstance(each, str)}
-                before = after.difference(self.assigned(instruction)) | used
-                if before != live[pc]:
-                    live[pc], changed = before, True
-        return live
+        assigned = [frozenset(self.assigned(each)) for each in self.code]
+        used = [frozenset(n for n in self.used(e) if isinstance(n, str)) for e in self.code]
+
+        def before(number: int, after: frozenset[str]) -> frozenset[str]:
+            return after - assigned[number] | used[number]
+
+        return before_each(self._following(), frozenset[str]().union(*assigned), before)
 
 
 COMMON_STEPS: StepFunctions = {

@@ -6,7 +6,7 @@ so to ``definition``, on random programs and on every litmus test.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import ClassVar
 
 from fencewright.lowering.code.bits import bits
@@ -21,7 +21,6 @@ from fencewright.simulator.core.condition import (
     observable_order,
 )
 from fencewright.simulator.core.execution_graphs import (
-    INITIAL,
     Construction,
     Graph,
     Name,
@@ -346,19 +345,11 @@ class PtxGraphs(Construction[PtxPath, ResultT]):
             orders[part.names[n]] = present, co
         return _Judged(x, number, orders)
 
-    def _starts(self, graph: Graph[PtxPath]) -> list[int]:
-        """The numbers of the first events of each thread, and of all of them."""
-        starts = [len(self.initial)]
-        for run in graph.runs:
-            starts.append(starts[-1] + len(run.path.events))
-        return starts
-
     def last_rounds(self, graph: Graph[PtxPath]) -> tuple[Mask, ...]:
         """The events of the last round of each thread that waits in a loop."""
-        starts = self._starts(graph)
         return tuple(
             (1 << end) - (1 << start + run.last_round[0])
-            for start, end, run in zip(starts, starts[1:], graph.runs, strict=False)
+            for (start, end), run in zip(pairwise(self.starts(graph)), graph.runs, strict=True)
             if run.last_round is not None
         )
 
@@ -367,11 +358,7 @@ class PtxGraphs(Construction[PtxPath, ResultT]):
     ) -> tuple[PtxExecution, Callable[[Name], int], Mask]:
         """The execution with a graph's reads-from, the numbers of its events, the reads with a
         source."""
-        starts = self._starts(graph)
-
-        def number(name: Name) -> int:
-            return name.event if name.thread == INITIAL else starts[name.thread] + name.event
-
+        number = self.numbers(graph)
         rf, source, resolved = [0] * frame.size, [0] * frame.size, 0
         for read, write in graph.reads_from():
             reader, writer = number(read), number(write)

@@ -1,19 +1,19 @@
 """Hangs of a PTX program that the memory model allows, beyond its interleavings."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.bit_relation import mask_of
-from fencewright.simulator.core.execution_graphs import Graph, Name
+from fencewright.simulator.core.execution_graphs import Graph
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.liveness import (
     Stagnation,
-    last_reads,
     search,
     waiting_threads,
-    why_not_written,
+    why_asleep,
 )
 from fencewright.simulator.core.program import place_at
 from fencewright.simulator.core.progress import Hang
@@ -77,25 +77,13 @@ class _Hangs(PtxGraphs[Hang | None]):
             if found:
                 x.order_fences(synchronizes(part.frame, x.obs), [0] * part.frame.size)
                 waiting = waiting_threads(self.threads, graph, _positions)
-                self.hang = Hang(waiting, tuple(self._details(graph, part, x)))
+                unseen = partial(self._unseen, part, x)
+                why = why_asleep(self.threads, graph, self.numbers(graph), unseen)
+                self.hang = Hang(waiting, tuple(why))
                 return
 
     def result(self) -> Hang | None:
         return self.hang
-
-    def _details(self, graph: Graph[PtxPath], part: Part, x: PtxExecution) -> Iterator[str]:
-        """For each location that is waited for, the reason that no write wakes a waiter."""
-        _, number, _ = self.execution(part.frame, graph)
-        reported: set[str] = set()
-        for thread in graph.waiting:
-            for order in last_reads(graph.runs[thread]):
-                read = Name(thread, graph.runs[thread].reads[order].event)
-                reader = number(read)
-                unseen = [*self._unseen(part, x, reader)]
-                for line in unseen or [why_not_written(self.threads, graph, thread, order)]:
-                    if line not in reported:
-                        reported.add(line)
-                        yield line
 
     def _unseen(self, part: Part, x: PtxExecution, reader: int) -> Iterator[str]:
         """The writes that a repeated read never sees though they come later, or may."""

@@ -270,25 +270,6 @@ class PtxRun(ThreadRun[PtxEvent]):
         if any(each.register == register for each in self.flight.results):
             self.registers.setdefault(too_early(register), self.pc)
 
-    def copy(self) -> "PtxRun":
-        return PtxRun(
-            self.pc,
-            dict(self.registers),
-            dict(self.taints),
-            self.control,
-            self.events,
-            self.executed,
-            self.visits,
-            self.values,
-            self.dependences,
-            self.read_modify_writes,
-            self.order,
-            self.issued,
-            self.background,
-            self.flight,
-            self.started,
-        )
-
     def append(self, event: PtxEvent, value: int, dependences: Mask) -> int:
         """Add an event after all earlier ones of the thread, copies apart; its number."""
         return self.append_after(self.foreground(), event, value, dependences)

@@ -290,20 +290,6 @@ class SourceRun(ThreadRun[Event]):
     written: tuple[int | None, ...] = ()
     dependences: tuple[Mask, ...] = ()
 
-    def copy(self) -> "SourceRun":
-        return SourceRun(
-            self.pc,
-            dict(self.registers),
-            dict(self.taints),
-            self.control,
-            self.events,
-            self.executed,
-            self.visits,
-            self.read,
-            self.written,
-            self.dependences,
-        )
-
     def append(
         self, event: Event, read: int | None = None, written: int | None = None, needs: Mask = 0
     ) -> None:

@@ -7,12 +7,12 @@ so to ``definition``, on random programs and on every litmus test.
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from itertools import pairwise
 from typing import ClassVar
 
 from fencewright.lowering.code.bits import bits
 from fencewright.simulator.core.bit_relation import Mask, Relation, image, is_acyclic, mask_of
 from fencewright.simulator.core.execution_graphs import (
-    INITIAL,
     Construction,
     Graph,
     Name,
@@ -285,13 +285,7 @@ class SourceGraphs(Construction[ThreadPath, ResultT]):
         self, frame: Frame, graph: Graph[ThreadPath]
     ) -> tuple[list[int], Callable[[Name], int], Mask]:
         """The source of each read, how events are numbered, the reads that have one."""
-        starts = [len(self.initial)]
-        for run in graph.runs:
-            starts.append(starts[-1] + len(run.path.events))
-
-        def number(name: Name) -> int:
-            return name.event if name.thread == INITIAL else starts[name.thread] + name.event
-
+        number = self.numbers(graph)
         source, resolved = [-1] * frame.size, 0
         for read, write in graph.reads_from():
             reader = number(read)
@@ -305,15 +299,12 @@ class SourceGraphs(Construction[ThreadPath, ResultT]):
         Coherence, from-reads and the order of seq_cst fences have finite pasts. Source: Lahav et
         al., "Making weak memory models fair" (OOPSLA 2021).
         """
-        start = len(self.initial)
-        for run in graph.runs:
-            end = start + len(run.path.events)
+        for run, (start, end) in zip(graph.runs, pairwise(self.starts(graph)), strict=True):
             if run.last_round is not None:
                 round_ = (1 << end) - (1 << start + run.last_round[0])
                 for read in bits(x.frame.read_mask & round_):
                     seen = promised(x, read) | _released(x, round_, read)
                     x.newest.append((x.source[read], seen & ~(1 << x.source[read])))
-            start = end
 
     def whole(self, graph: Graph[ThreadPath]) -> tuple[Search, Execution, Combination] | None:
         """The execution that a whole graph is; None if a thread waits at a barrier in vain."""

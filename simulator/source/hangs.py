@@ -1,18 +1,18 @@
 """Hangs of a ``scoped`` program that the model of its language allows, beyond its interleavings."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from fencewright.lowering.code.bits import bits
 from fencewright.simulator.core.bit_relation import mask_of
-from fencewright.simulator.core.execution_graphs import Graph, Name
+from fencewright.simulator.core.execution_graphs import Graph
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.liveness import (
     Stagnation,
     barriers_agree,
-    last_reads,
     search,
     waiting_threads,
-    why_not_written,
+    why_asleep,
 )
 from fencewright.simulator.core.program import place_at
 from fencewright.simulator.core.progress import Hang
@@ -79,23 +79,12 @@ class _Hangs(SourceGraphs[Hang | None]):
         self.be_fair(x, graph)
         if search.memories(x):
             waiting = waiting_threads(self.threads, graph, _positions)
-            self.hang = Hang(waiting, tuple(self._details(graph, x)))
+            unseen = partial(self._unseen, x)
+            why = why_asleep(self.threads, graph, self.numbers(graph), unseen)
+            self.hang = Hang(waiting, tuple(why))
 
     def result(self) -> Hang | None:
         return self.hang
-
-    def _details(self, graph: Graph[ThreadPath], x: Execution) -> Iterator[str]:
-        """For each location that is waited for, the reason that no write wakes a waiter."""
-        _, number, _ = self.sources(x.frame, graph)
-        reported: set[str] = set()
-        for thread in graph.waiting:
-            for order in last_reads(graph.runs[thread]):
-                read = Name(thread, graph.runs[thread].reads[order].event)
-                unseen = [*self._unseen(x, number(read))]
-                for line in unseen or [why_not_written(self.threads, graph, thread, order)]:
-                    if line not in reported:
-                        reported.add(line)
-                        yield line
 
     def _unseen(self, x: Execution, reader: int) -> Iterator[str]:
         """The writes that a repeated read never sees though they come later, or may."""

@@ -1286,22 +1286,17 @@ _READ = ("value", "a", "b", "condition", "compare", "new")
 def _live_after(code: Sequence[CdnaInstruction], outcome: frozenset[str]) -> list[frozenset[str]]:
     """The registers that are read after each instruction before they are written."""
     labels = {each.name: n for n, each in enumerate(code) if isinstance(each, common.Label)}
-    before: list[frozenset[str]] = [*(frozenset[str]() for _ in code), outcome]
-    result: list[frozenset[str]] = [frozenset()] * len(code)
-    changed = True
-    while changed:
-        changed = False
-        for number in range(len(code) - 1, -1, -1):
-            each = code[number]
-            after = before[number + 1]
-            if isinstance(each, common.Branch):
-                target = before[labels[each.target]]
-                after = target if each.condition is None else after | target
-            written = {getattr(each, "dst", None)}
-            read = {found for name in _READ if isinstance(found := getattr(each, name, None), str)}
-            now = frozenset((after - written) | read)
-            result[number] = after
-            if now != before[number]:
-                before[number] = now
-                changed = True
-    return result
+    following = [
+        ((n + 1,) if each.condition is not None else ()) + (labels[each.target],)
+        if isinstance(each, common.Branch)
+        else (n + 1,)
+        for n, each in enumerate(code)
+    ]
+
+    def before(number: int, after: frozenset[str]) -> frozenset[str]:
+        each = code[number]
+        read = (getattr(each, name, None) for name in _READ)
+        return after - {getattr(each, "dst", None)} | {n for n in read if isinstance(n, str)}
+
+    live = common.before_each(following, outcome, before)
+    return [frozenset[str]().union(*(live[n] for n in after)) for after in following]

@@ -17,6 +17,7 @@ from fencewright.simulator.core.program import (
     Label,
     Move,
     Operand,
+    before_each,
 )
 from fencewright.simulator.ptx.events import (
     Atom,
@@ -292,25 +293,21 @@ def _live_at_labels(
 ) -> dict[str, tuple[str, ...]]:
     """The registers that are read after each label before they are set, or observed at the end."""
     places = {each.name: n for n, each in enumerate(code) if isinstance(each, Label)}
-    live: list[set[Operand]] = [set() for _ in code]
-    live.append(set(observed))
-    changed = True
-    while changed:
-        changed = False
-        for n in reversed(range(len(code))):
-            each = code[n]
-            is_jump = isinstance(each, Branch) and each.condition is None
-            after = set[Operand]() if is_jump else set(live[n + 1])
-            if isinstance(each, Branch | CompareBranch):
-                after |= live[places.get(each.target, len(code))]
-            before = (after - set(assigned(each))) | set(operands(each))
-            if before != live[n]:
-                live[n] = before
-                changed = True
-    return {
-        name: tuple(sorted(each for each in live[place] if isinstance(each, str)))
-        for name, place in places.items()
-    }
+
+    def following(number: int) -> tuple[int, ...]:
+        each = code[number]
+        if not isinstance(each, Branch | CompareBranch):
+            return (number + 1,)
+        target = places.get(each.target, len(code))
+        is_jump = isinstance(each, Branch) and each.condition is None
+        return (target,) if is_jump else (target, number + 1)
+
+    def before(number: int, after: frozenset[str]) -> frozenset[str]:
+        read = {each for each in operands(code[number]) if isinstance(each, str)}
+        return after - set(assigned(code[number])) | read
+
+    live = before_each([*map(following, range(len(code)))], frozenset(observed), before)
+    return {name: tuple(sorted(live[place])) for name, place in places.items()}
 
 
 def _words(ordering: Ordering, scope: Scope | None) -> str:
