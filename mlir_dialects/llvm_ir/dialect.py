@@ -25,7 +25,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -294,6 +294,37 @@ class _TemplateOperation(QuickOperation):
         _check_count("operand", template.operands, len(self.operands))
         _check_count("successor", template.successors, len(self.successors))
 
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        text = StringAttr(parser.parse_str_literal())
+        start = parser.pos
+        names = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, parser.parse_unresolved_operand
+        )
+        successors = parser.parse_optional_successors() or ()
+        attributes = parser.parse_optional_attr_dict()
+        type = _parse_function_type(parser)
+        return cls.create(
+            operands=parser.resolve_operands(names, type.inputs.data, start),
+            result_types=type.outputs.data,
+            successors=successors,
+            properties={"text": text},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        text = self.properties["text"]
+        assert isinstance(text, StringAttr)
+        printer.print_string(" ")
+        printer.print_string_literal(text.data)
+        printer.print_operands(self.operands)
+        printer.print_successors(self.successors)
+        if self.attributes:
+            printer.print_string(" ")
+            printer.print_attr_dict(self.attributes)
+        printer.print_string(" : ")
+        printer.print_operation_type(self)
+
 
 def _check_count(what: str, places: int, given: int) -> None:
     if places != given:
@@ -494,25 +525,6 @@ class InstOp(_TemplateOperation):
             operands=[operands], result_types=[result_type], properties={"text": StringAttr(text)}
         )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> "InstOp":
-        text = StringAttr(parser.parse_str_literal())
-        start = parser.pos
-        names = parser.parse_comma_separated_list(
-            parser.Delimiter.PAREN, parser.parse_unresolved_operand
-        )
-        attributes = parser.parse_optional_attr_dict()
-        type = _parse_function_type(parser)
-        return cls.create(
-            operands=parser.resolve_operands(names, type.inputs.data, start),
-            result_types=type.outputs.data,
-            properties={"text": text},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        _print_template_operation(printer, self)
-
 
 @irdl_op_definition
 class TerminatorOp(_TemplateOperation):
@@ -527,27 +539,6 @@ class TerminatorOp(_TemplateOperation):
 
     traits = traits_def(IsTerminator())
 
-    @classmethod
-    def parse(cls, parser: Parser) -> "TerminatorOp":
-        text = StringAttr(parser.parse_str_literal())
-        start = parser.pos
-        names = parser.parse_comma_separated_list(
-            parser.Delimiter.PAREN, parser.parse_unresolved_operand
-        )
-        successors = parser.parse_optional_successors() or ()
-        attributes = parser.parse_optional_attr_dict()
-        type = _parse_function_type(parser)
-        return cls.create(
-            operands=parser.resolve_operands(names, type.inputs.data, start),
-            result_types=type.outputs.data,
-            successors=successors,
-            properties={"text": text},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        _print_template_operation(printer, self)
-
 
 def _parse_function_type(parser: Parser) -> FunctionType:
     parser.parse_punctuation(":")
@@ -556,20 +547,6 @@ def _parse_function_type(parser: Parser) -> FunctionType:
     if not isinstance(type, FunctionType):
         parser.raise_error("expected the types of operands and result: (..) -> ..", start)
     return type
-
-
-def _print_template_operation(printer: Printer, op: _TemplateOperation) -> None:
-    text = op.properties["text"]
-    assert isinstance(text, StringAttr)
-    printer.print_string(" ")
-    printer.print_string_literal(text.data)
-    printer.print_operands(op.operands)
-    printer.print_successors(op.successors)
-    if op.attributes:
-        printer.print_string(" ")
-        printer.print_attr_dict(op.attributes)
-    printer.print_string(" : ")
-    printer.print_operation_type(op)
 
 
 LLVMIR = Dialect(
