@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from fencewright.checker.amd.accesses import mode_of
 from fencewright.checker.amd.feasible import without_infeasible_paths
@@ -16,12 +15,12 @@ from fencewright.checker.amd.hazards import ON_A_PATH, find_hazards, places_of_h
 from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.xnack_replay_hazards import find_untranslated
 from fencewright.checker.findings.finding import Finding
-from fencewright.checker.lifting.calls import callee
-from fencewright.checker.lifting.writer import UnliftableError
+from fencewright.checker.lifting.writer import UnliftableError, unlifted
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.calls import calls_of, inlined
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, Function
+from fencewright.lowering.code.calls import callee
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
@@ -122,5 +121,5 @@ def scoped_with_calls(
     """
     if not function.instructions:
         raise UnliftableError(0, "it has no instructions")
-    whole = inlined(function, assembly.functions, partial(callee, assembly.functions))
+    whole = inlined(function, assembly.functions, callee(assembly.functions, unlifted))
     return check(assembly, whole, l2_per_agent).scoped()

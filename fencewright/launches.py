@@ -239,26 +239,23 @@ def _execute_amd(
     kernels = {each.name: each for each in kernels_of_assembly(text, "kernel.s")}
     name = _named(kernel, kernels)
     arguments = _arguments(args)
-    try:
-        program = kernels[name].read()
-        size = program.block_size if block is None else _size(block, "block")
-        if size is None:
-            raise LaunchError(f"{name} does not say its block: give it")
-        given = tuple(
-            given if isinstance(each, Array) else value_of(each)
-            for given, each in zip(args, arguments, strict=True)
-        )
-        own = program.cluster or (1, 1, 1)
-        own = own if cluster is None else _size(cluster, "cluster")
-        launch = waves.Launch(_size(grid, "grid"), size, given, None, _room(shared), own)
-        memory = waves.allocate(program, launch)
-    except waves.LaunchError as problem:
-        raise LaunchError(str(problem)) from problem
+    program = kernels[name].read()
+    size = program.block_size if block is None else _size(block, "block")
+    if size is None:
+        raise LaunchError(f"{name} does not say its block: give it")
+    given = tuple(
+        given if isinstance(each, Array) else value_of(each)
+        for given, each in zip(args, arguments, strict=True)
+    )
+    own = program.cluster or (1, 1, 1)
+    own = own if cluster is None else _size(cluster, "cluster")
+    launch = waves.Launch(_size(grid, "grid"), size, given, None, _room(shared), own)
+    memory = waves.allocate(program, launch)
     try:
         found = run_waves(
             program, launch, memory, lambda _: None, limit=MOST_INSTRUCTIONS, needs_results=True
         )
-    except waves.LaunchError as problem:
+    except LaunchError as problem:
         raise ExecutionError(str(problem)) from problem
     results: list[Any] = []
     for argument, each, parameter in zip(args, arguments, program.given, strict=True):

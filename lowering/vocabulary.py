@@ -230,6 +230,14 @@ class Availability(FastStrEnum):
     NONE = "none"
 
 
+MOST_THREADS = 1024
+"""Threads of a work-group, on every target. Source: CUDA Programming Guide, "Compute Capabilities";
+LLVM AMDGPUUsage, amdgpu-flat-work-group-size."""
+MOST_BLOCK = (MOST_THREADS, MOST_THREADS, 64)
+MOST_GRID = ((1 << 31) - 1, 65535, 65535)
+"""Threads of a block and blocks of a grid in each dimension, of NVIDIA's. Source: the first."""
+
+
 class Fact(FastStrEnum):
     """A promise about every launch of a kernel."""
 

@@ -542,7 +542,7 @@ def lower_llvm_ir(
     the target lacks, ``VerifyException`` for a module for another target.
     """
     # The pass itself does not need what reads and writes LLVM IR.
-    from fencewright.mlir_dialects.llvm_ir.collector import collector_paused
+    from fencewright.lowering.collector import collector_paused
     from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
     from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
     from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fencewright.checker.findings.finding import Level
 from fencewright.checker.lifting.writer import UnliftableError
-from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.lowering.vocabulary import MOST_GRID, MOST_THREADS, L2PerAgent
 from fencewright.tools import diagnostics
 from fencewright.tools.arguments import ToolArguments, add_completion
 from fencewright.tools.commands.check_files import (
@@ -550,10 +550,6 @@ def _prepare(arguments: Namespace) -> None:
 
 
 _DIMENSIONS = 3
-_MOST_THREADS = 1024
-_MOST_BLOCKS = ((1 << 31) - 1, 65535, 65535)
-"""The threads of a block, and the blocks of each dimension of a grid. Source: CUDA C++ Programming
-Guide, "Compute Capabilities"; HIP alike."""
 
 
 def _sizes(text: str | None, option: str) -> tuple[int, int, int] | None:
@@ -566,10 +562,10 @@ def _sizes(text: str | None, option: str) -> tuple[int, int, int] | None:
     sizes = [int(part) for part in parts]
     if not all(sizes):
         raise usage(f"--{option} {text}: a size is at least 1", NAME)
-    if option == "block" and prod(sizes) > _MOST_THREADS:
-        raise usage(f"--block {text}: a block has at most {_MOST_THREADS} threads", NAME)
-    if option == "grid" and any(map(int.__gt__, sizes, _MOST_BLOCKS)):
-        raise usage(f"--grid {text}: a grid has at most {_MOST_BLOCKS} blocks", NAME)
+    if option == "block" and prod(sizes) > MOST_THREADS:
+        raise usage(f"--block {text}: a block has at most {MOST_THREADS} threads", NAME)
+    if option == "grid" and any(map(int.__gt__, sizes, MOST_GRID)):
+        raise usage(f"--grid {text}: a grid has at most {MOST_GRID} blocks", NAME)
     x, y, z = (*sizes, 1, 1)[:_DIMENSIONS]
     return x, y, z
 

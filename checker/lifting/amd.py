@@ -37,6 +37,7 @@ from fencewright.checker.lifting.writer import (
     labels_of,
     loaded_by,
     reaching_definitions,
+    unlifted,
 )
 from fencewright.checker.lifting.writer import Operation as Written
 from fencewright.lowering.cdna.access_names import Path, access_name
@@ -380,7 +381,7 @@ def _waits_for_cluster(step: Step) -> bool:
 
 
 def _unlifted(step: Step, why: str) -> UnliftableError:
-    return UnliftableError(step.instruction.line, f"{step.instruction.text}: {why}")
+    return unlifted(step.instruction.line, step.instruction.text, why)
 
 
 def _registers(step: Step) -> list[str]:

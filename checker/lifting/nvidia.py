@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from fencewright.checker.lifting.nvidia_calls import inlined
 from fencewright.checker.lifting.writer import (
     TYPE_OF_SIZE,
     ZERO,
@@ -32,11 +31,14 @@ from fencewright.checker.lifting.writer import (
     labels_of,
     loaded_by,
     reaching_definitions,
+    unlifted,
 )
+from fencewright.lowering.code.calls import callee
 from fencewright.lowering.code.effects import Access as PtxAccess
 from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.ptx.code.addresses import Places
+from fencewright.lowering.ptx.code.calls import inlined
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
     ARRIVALS,
@@ -73,7 +75,8 @@ def ptx_to_scoped(module: PtxFile, function: PtxFunction) -> str:
     """The function as one ``func.func``; raises ``UnliftableError`` for unliftable code."""
     if not function.is_entry:
         raise UnliftableError(0, "it is called, and what its caller did is not known")
-    return _Reader(module, inlined(module, function)).text()
+    whole = inlined(module, function, callee(module.functions, unlifted))
+    return _Reader(module, whole).text()
 
 
 class _Reader:
@@ -293,7 +296,7 @@ class _Reader:
     def _unlifted(
         self, each: PtxInstruction, why: str = "'scoped' has no operation for it"
     ) -> UnliftableError:
-        return UnliftableError(each.line, f"{each.statement.opcode.name}: {why}")
+        return unlifted(each.line, each.statement.opcode.name, why)
 
     def _access(self, each: PtxInstruction) -> Iterator[Access]:
         statement = each.statement

@@ -24,6 +24,11 @@ class UnliftableError(ValueError):
         self.line = line
 
 
+def unlifted(line: int, text: str, why: str) -> UnliftableError:
+    """The error of an instruction, by its ``text``."""
+    return UnliftableError(line, f"{text}: {why}")
+
+
 TYPE_OF_SIZE: Mapping[int, str] = MappingProxyType(
     {1: "i8", 2: "i16", 4: "i32", 8: "i64", 12: "vector<3xi32>", 16: "vector<4xi32>"}
 )

@@ -50,9 +50,8 @@ from fencewright.lowering.code.value import (
     Value,
     parts_first,
 )
-from fencewright.lowering.vocabulary import Scope
+from fencewright.lowering.vocabulary import MOST_THREADS, Scope
 
-_MOST_THREADS = 1024
 _Terms = frozenset[tuple[Value, int]]
 
 
@@ -739,7 +738,7 @@ def alike_threads(kernel: Kernel, access: Access) -> int:
     return alike
 
 
-EVERY_BIT = _MOST_THREADS - 1
+EVERY_BIT = MOST_THREADS - 1
 """The bits of a thread's number in its CTA; the low ones are those of its lane."""
 
 
@@ -804,12 +803,12 @@ def _tried_bits(kernel: Kernel, value: Value) -> int:
     """``_alike_bits`` of a function of the thread's number alone, computed for every number."""
     if kernel.specials & {"%tid.y", "%tid.z"}:
         return 0
-    results = by_thread(value, _MOST_THREADS)
+    results = by_thread(value, MOST_THREADS)
     if results is None:
         return 0
     bits = (1 << n for n in range(EVERY_BIT.bit_length()))
     return sum(
-        bit for bit in bits if all(results[n] == results[n ^ bit] for n in range(_MOST_THREADS))
+        bit for bit in bits if all(results[n] == results[n ^ bit] for n in range(MOST_THREADS))
     )
 
 
@@ -1076,6 +1075,6 @@ def _is_below_at_first(bound: _Bound, iteration: Value) -> bool:
     CTA."""
     rest = [term for term in bound.terms if iteration not in leaves((term[0],))]
     return all(
-        (_index_of(value) or "").startswith("%tid.x") and times * _MOST_THREADS <= bound.below
+        (_index_of(value) or "").startswith("%tid.x") and times * MOST_THREADS <= bound.below
         for value, times in rest
     ) and len(rest) < 2  # fmt: skip

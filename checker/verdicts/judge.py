@@ -99,7 +99,7 @@ from fencewright.checker.verdicts.solver import (
     z3_module,
 )
 from fencewright.lowering.code.value import Apply, Iteration, Param, Result, Thread, Value
-from fencewright.lowering.vocabulary import Scope
+from fencewright.lowering.vocabulary import MOST_BLOCK, MOST_GRID, MOST_THREADS, Scope
 
 RULES: tuple[OrderRule, ...] = (
     OrderRule("completion of copies", frozenset({Relation.THREAD, Relation.WARP}), completion),
@@ -108,14 +108,9 @@ RULES: tuple[OrderRule, ...] = (
 )
 """Every rule of order, in the order in which they are tried: functions of a kernel, an earlier and
 a later access, and their threads."""
-_ANY = (1 << 30, 1024)
+_ANY = (1 << 30, MOST_THREADS)
 _MANY = 1 << 12
 """CTAs of a launch that a race is looked for in, before any."""
-_MOST_BLOCK = (1024, 1024, 64)
-"""The threads of a CTA in each dimension. Source: CUDA Programming Guide, "Compute
-Capabilities"."""
-_MOST_GRID = ((1 << 31) - 1, 65535, 65535)
-"""The CTAs of a grid in each dimension. Source: the same."""
 _OF_ALL = (
     "more than one thread in a CTA: each accesses this place",
     "more than one CTA: each accesses this place",
@@ -194,13 +189,13 @@ def is_still_proved(kernel: Kernel, before: Verdict, launch: Launch | None = Non
 def _refused(kernel: Kernel, launch: Launch) -> tuple[Obstacle, ...]:
     """The reason why no kernel is launched so: of threads that there are not all is proved."""
     block = launch.block
-    if any(map(int.__gt__, launch.grid or (), _MOST_GRID)):
+    if any(map(int.__gt__, launch.grid or (), MOST_GRID)):
         return (Obstacle("no launch has so many blocks", 0),)
     if block is None:
         return ()
     if kernel.required not in (None, block):
         return (Obstacle("no launch of this kernel has blocks of that size", 0),)
-    is_large = prod(block) > kernel.most_threads or any(map(int.__gt__, block, _MOST_BLOCK))
+    is_large = prod(block) > kernel.most_threads or any(map(int.__gt__, block, MOST_BLOCK))
     return (Obstacle("no launch has blocks of so many threads", 0),) * is_large
 
 

@@ -33,7 +33,7 @@ from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.records import record
 from fencewright.lowering.code.value import Value, ValueTable
-from fencewright.lowering.vocabulary import FastStrEnum, Scope
+from fencewright.lowering.vocabulary import MOST_THREADS, FastStrEnum, Scope
 
 RememberedT = TypeVar("RememberedT")
 
@@ -723,7 +723,7 @@ class Kernel:
     obstacles: tuple[Obstacle, ...] = ()
     lanes: int = 32
     is_lock_step: bool = False
-    most_threads: int = 1024
+    most_threads: int = MOST_THREADS
     exchanges: Mapping[Value, tuple[Value, int]] = field(
         default_factory=dict[Value, tuple[Value, int]]
     )

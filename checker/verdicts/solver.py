@@ -53,6 +53,7 @@ from fencewright.lowering.code.value import (
     Value,
     parts_first,
 )
+from fencewright.lowering.vocabulary import MOST_THREADS
 
 MISSING = "z3 is not installed, which decides most verdicts: pip install z3-solver"
 _STEPS = 2_000_000
@@ -295,7 +296,7 @@ class BitVectors(Interpretation[Any, Any]):
         most = {"tid": self.most_threads, "ctaid": prod(_MOST_CTAS.values())}
         if self.most is not None:
             most["ctaid"] = self.most[0]
-        for kind, limits in (("tid", dict.fromkeys("xyz", 1024)), ("ctaid", _MOST_CTAS)):
+        for kind, limits in (("tid", dict.fromkeys("xyz", MOST_THREADS)), ("ctaid", _MOST_CTAS)):
             given = self._given(kind)
             own = [sizes.get(f"%n{kind}.{d}", 1) for d in "xyz"]
             if given is not None:

@@ -28,6 +28,7 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.lowering.collector import collector_paused
 from fencewright.lowering.llvm.architecture import (
     CDNA,
     ORDERING_OF,
@@ -47,7 +48,6 @@ from fencewright.mlir_dialects.attributes import (
 )
 from fencewright.mlir_dialects.leaf_operation import append, set_type
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
-from fencewright.mlir_dialects.llvm_ir.collector import collector_paused
 from fencewright.mlir_dialects.llvm_ir.newer import with_own_names
 from fencewright.mlir_dialects.llvm_ir.parser import Source, llvm_module
 from fencewright.mlir_dialects.llvm_ir.sparse import carried_lines, functions_to_read

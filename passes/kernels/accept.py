@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.lower import lower_for
 from fencewright.lowering.sequence import Sequence, Target, UnsupportedError
-from fencewright.lowering.vocabulary import FLOAT_KINDS, AddressSpace, ValueType
+from fencewright.lowering.vocabulary import FLOAT_KINDS, MOST_THREADS, AddressSpace, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import (
@@ -49,9 +49,6 @@ LLVM_IR_PATH = "LLVM IR has no such limit: fence-opt --import-llvm"
 
 SCF_FIRST = "-p convert-scf-to-cf makes blocks of it: put it before the chip's pipeline"
 """The advice for structured control flow, which LLVM IR does not have."""
-
-MOST_THREADS = 1024
-"""Of a work-group. Source: HIP and CUDA programming guides, launch limits."""
 
 Function: TypeAlias = "func.FuncOp | gpu.FuncOp"
 Bits = Callable[[Attribute], int | None]

@@ -39,7 +39,7 @@ from fencewright.lowering.sequence import (
     UnsupportedError,
 )
 from fencewright.lowering.targets import target_of, unknown_target
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, ValueType
+from fencewright.lowering.vocabulary import MOST_THREADS, AddressSpace, Ordering, Phase, ValueType
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import cdna, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, count_attr, opcode_attr
@@ -73,8 +73,6 @@ if TYPE_CHECKING:
 
 _PATH = "CDNA"
 _UNIT = UnitAttr()
-_MAX_WORKGROUP_SIZE = 1024
-"""The most lanes of a work-group. Source: LLVM AMDGPUUsage, amdgpu-flat-work-group-size."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +240,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         self, needs: _Needs, arguments: tuple[cdna.KernelArgumentAttr, ...], body: Region
     ) -> cdna.KernelOp:
         size = accept.known_block_size(self.function)
-        lanes = _MAX_WORKGROUP_SIZE if size is None else size[0] * size[1] * size[2]
+        lanes = MOST_THREADS if size is None else size[0] * size[1] * size[2]
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(self.function.sym_name.data),
             "chip": StringAttr(self.target.chip),

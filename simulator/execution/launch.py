@@ -23,6 +23,7 @@ from fencewright.simulator.execution.program import (
     TensorStep,
 )
 from fencewright.simulator.semantics import faults
+from fencewright.simulator.semantics.faults import LaunchError, refuse
 from fencewright.simulator.semantics.tensors import TensorMap
 
 BASE = 1 << 30
@@ -36,20 +37,8 @@ LOCAL = 1 << 45
 MAX_BYTES = 16 << 30
 """All buffers together: the capacity of a machine that runs this."""
 
-MAX_THREADS = faults.MOST_THREADS
 MOST_ITEMS = (1 << 32) - 1
 """Work-items of a dispatch in one dimension. Source: HSA Platform System Architecture, 2.9.6."""
-
-
-class LaunchError(ValueError):
-    """A launch or an execution that cannot be: the place, the fault, and the advice."""
-
-    def __init__(self, reason: str, place: SourceLocation | None = None):
-        self.reason = reason
-        self.place = place
-        column = f":{place.column}" if place and place.column else ""
-        where = "" if place is None else f"{place}{column}: "
-        super().__init__(f"{where}{reason}")
 
 
 class FaultError(LaunchError):
@@ -234,7 +223,7 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
     """The memory that a launch begins with. Raises ``LaunchError`` for a launch that cannot be."""
     _check_sizes(program, launch)
     parameters = [(each.name, each.bits) for each in program.given]
-    _refuse(faults.of_arguments(program.name, parameters, len(launch.arguments)))
+    refuse(faults.of_arguments(program.name, parameters, len(launch.arguments)))
     values: list[int] = []
     found: dict[str, _Contents] = {}
     address = BASE
@@ -254,7 +243,7 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
     takes_maps = any(isinstance(step, TensorStep) for each in program.blocks for step in each.steps)
     for parameter, argument in zip(program.given, launch.arguments, strict=True):
         if isinstance(argument, SameBuffer):
-            _refuse(faults.of_buffer(parameter.name, parameter.bits))
+            refuse(faults.of_buffer(parameter.name, parameter.bits))
             values.append(values[argument.argument])
             continue
         if isinstance(argument, StructArgument):
@@ -322,7 +311,7 @@ def _check_sizes(program: LaneProgram, launch: Launch) -> None:
     cluster = math.prod(launch.cluster)
     if cluster > 1 and program.target in KNOWN_CHIPS and not KNOWN_CHIPS[program.target].clusters:
         raise LaunchError(f"{program.target} has no clusters: leave the cluster out")
-    _refuse(
+    refuse(
         faults.of_sizes(
             program.name, launch.grid, launch.block, launch.cluster, declared=program.block_size,
             most=program.most_threads, clusters=program.cluster, has_limits=is_ptx(program.target),
@@ -339,13 +328,7 @@ def _check_sizes(program: LaneProgram, launch: Launch) -> None:
         raise LaunchError(f"a sample of {launch.sample} work-groups: at least 1")
     most = _shared_limit(program.target)
     needed = program.resources.shared_bytes + launch.shared
-    _refuse(faults.of_shared(needed, needed if most is None else most))
-
-
-def _refuse(fault: str) -> None:
-    """Raise ``LaunchError`` for a fault."""
-    if fault:
-        raise LaunchError(fault)
+    refuse(faults.of_shared(needed, needed if most is None else most))
 
 
 def _shared_limit(target: str) -> int | None:
@@ -371,7 +354,7 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
         found = _Contents(len(data), data)
     else:
         return None
-    _refuse(faults.of_buffer(parameter.name, parameter.bits))
+    refuse(faults.of_buffer(parameter.name, parameter.bits))
     return found
 
 
@@ -380,7 +363,7 @@ def _struct_room(parameter: KernelParameter, argument: StructArgument) -> bytes:
     size = parameter.bits // 8
     if parameter.is_buffer:
         raise LaunchError(f"{parameter.name} is a buffer, not a struct: give an array")
-    _refuse(faults.of_struct(parameter.name, len(argument.content), size))
+    refuse(faults.of_struct(parameter.name, len(argument.content), size))
     return argument.content
 
 
@@ -402,7 +385,7 @@ def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
         )
     number = int(argument) if isinstance(argument, int | np.integer) else float(argument)
     bits, is_integer = parameter.bits, parameter.is_integer
-    _refuse(faults.of_number(parameter.name, bits, number, is_integer=is_integer))
+    refuse(faults.of_number(parameter.name, bits, number, is_integer=is_integer))
     if isinstance(number, int):
         return number & (1 << bits) - 1
     return int.from_bytes(struct.pack(faults.NUMBERS[bits], number), "little")

@@ -22,7 +22,7 @@ from fencewright.lowering.ptx.code.statements import (
     read_statement,
 )
 from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
+from fencewright.lowering.vocabulary import MOST_THREADS, AddressSpace, Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, Memory, Observable, Outcomes, Register
 from fencewright.simulator.core.program import (
     Arithmetic,
@@ -66,7 +66,6 @@ from fencewright.simulator.ptx.instructions import (
 from fencewright.simulator.ptx.outcomes import outcomes
 
 WARP = 32
-MOST_THREADS = 1024
 MOST_OUTCOMES = 1 << 20
 MOST_SHARED = 64 * 1024
 """Bytes of shared memory that a block may have on every chip from sm_70 on.

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
 
+from fencewright.lowering.vocabulary import MOST_THREADS
 from fencewright.simulator.core.condition import Formula, Observable, Outcomes
 from fencewright.simulator.gpu.kernels import (
     COUNT,
-    MOST_THREADS,
     STRESS,
     Arrangement,
     GpuLitmusError,

@@ -11,15 +11,14 @@ from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.performance import accesses as cdna_rows
 from fencewright.lowering.cdna.performance.occupancy import (
     BARRIERS,
-    MAX_LANES,
     RESERVED_SCALARS,
     SCALAR_LIMITS,
     SIMDS,
 )
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
-from fencewright.lowering.ptx.performance.occupancy import MAX_THREADS, SmAllocation, allocation_of
+from fencewright.lowering.ptx.performance.occupancy import SmAllocation, allocation_of
 from fencewright.lowering.sequence import UnsupportedError, is_ptx
-from fencewright.lowering.vocabulary import FastStrEnum
+from fencewright.lowering.vocabulary import MOST_THREADS, FastStrEnum
 from fencewright.lowering.wording import counted
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import KernelResources
@@ -133,7 +132,7 @@ def _of_cu(resources: KernelResources, target: str, threads: int, dynamic_shared
     chip, where = _hierarchy(target), f"a CU of {target}"
     waves = -(-threads // cdna_rows.LANES)
     lds = _up(resources.shared_bytes + dynamic_shared, chip.lds_granule)
-    _check(threads, MAX_LANES, "threads", where)
+    _check(threads, MOST_THREADS, "threads", where)
     _check(resources.shared_bytes + dynamic_shared, CHIPS[target].lds_bytes, "bytes of LDS", where)
     limits = dict(groups_by_places(target, waves, lds))
     on_a_simd = -(-waves // SIMDS)
@@ -163,7 +162,7 @@ def _of_sm(resources: KernelResources, target: str, threads: int, dynamic_shared
         raise UnsupportedError(requested, "how its SMs give out registers is not described")
     where = f"an SM of {target}"
     shared = resources.shared_bytes + dynamic_shared
-    _check(threads, MAX_THREADS, "threads", where)
+    _check(threads, MOST_THREADS, "threads", where)
     _check(shared, chip.shared_block, "bytes of shared memory", where)
     warps = -(-threads // ptx_rows.LANES)
     most = int(chip.threads.low) // ptx_rows.LANES

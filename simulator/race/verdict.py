@@ -6,6 +6,7 @@ from enum import Enum
 from math import prod
 
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.collector import collector_paused
 from fencewright.lowering.notebook import html_table
 from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.race.findings import Finding, findings_of
@@ -21,7 +22,7 @@ from fencewright.simulator.threads.launch import (
 )
 from fencewright.simulator.threads.observer import Site
 from fencewright.simulator.threads.plain import order_matters, rounds
-from fencewright.simulator.threads.schedule import Schedule, without_collections
+from fencewright.simulator.threads.schedule import Schedule
 
 _ACCESSES = (Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY, Kind.TENSOR)
 
@@ -253,7 +254,7 @@ def judge_by_waves(
     )
 
 
-@without_collections()
+@collector_paused()
 def judge_by_thread(
     module: Module, launch: Launch, given: Mapping[int, bytes] | None = None
 ) -> Verdict:

@@ -5,20 +5,37 @@ A place is named by the byte of its memory, as the addresses of an executor are 
 
 import struct
 from collections.abc import Sequence
+from typing import Literal
+
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.vocabulary import MOST_BLOCK, MOST_GRID, MOST_THREADS
 
 from fencewright.lowering.wording import counted
 
 Size = tuple[int, int, int]
-MOST_THREADS = 1024
-"""Threads of a block. Source: CUDA Programming Guide, "Compute Capabilities"; LLVM AMDGPUUsage."""
-MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-MOST_LANES = (1024, 1024, 64)
-"""Blocks of a grid and threads of a block in each dimension. Source: the first."""
 MOST_CLUSTER = 16
-"""Blocks of a cluster, where more than 8 need an attribute. Source: the first."""
+"""Blocks of a cluster, where more than 8 need an attribute. Source: CUDA Programming Guide,
+"Compute Capabilities"."""
 NUMBERS = {16: "<e", 32: "<f", 64: "<d"}
 """By bits, the format of a number with a fraction."""
 _ROOM = {"global": "; give it {0} or more", "shared": "; a launch may give it more"}
+
+
+class LaunchError(ValueError):
+    """A launch or an execution that cannot be: the place, the fault, and the advice."""
+
+    def __init__(self, reason: str, place: SourceLocation | None = None):
+        self.reason = reason
+        self.place = place
+        column = f":{place.column}" if place and place.column else ""
+        where = "" if place is None else f"{place}{column}: "
+        super().__init__(f"{where}{reason}")
+
+
+def refuse(fault: str | Literal[False]) -> None:
+    """Raise ``LaunchError`` for a fault."""
+    if fault:
+        raise LaunchError(fault)
 
 
 # Accesses
@@ -84,7 +101,7 @@ def of_sizes(
         return f"{own} blocks of {_sized(declared)} threads, not {_sized(block)}"
     if most is not None and threads > most:
         return f"{own} blocks of up to {most} threads, not {threads}"
-    for sizes, limits, unit in ((grid, MOST_BLOCKS, "grid"), (block, MOST_LANES, "block")):
+    for sizes, limits, unit in ((grid, MOST_GRID, "grid"), (block, MOST_BLOCK, "block")):
         if has_limits and any(map(int.__gt__, sizes, limits)):
             return f"a {unit} of {_sized(sizes)}: {_sized(limits)} are the most"
     if clusters not in (None, cluster):

@@ -16,13 +16,14 @@ from math import prod
 from pathlib import Path
 from random import Random
 from struct import unpack_from
-from typing import Literal
 
+from fencewright.lowering.collector import collector_paused
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.statements import number as integer
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
 from fencewright.lowering.wording import counted
 from fencewright.simulator.semantics import faults
+from fencewright.simulator.semantics.faults import LaunchError, refuse
 from fencewright.simulator.semantics.floats import FORMATS, from_float
 from fencewright.simulator.semantics.operands import initial
 from fencewright.simulator.semantics.tensors import (
@@ -46,7 +47,6 @@ from fencewright.simulator.threads.schedule import (
     Schedule,
     Scheduler,
     Stops,
-    without_collections,
 )
 from fencewright.simulator.threads.unknown import OutOfBounds
 
@@ -59,10 +59,6 @@ MOST_AT_ONCE = 1 << 20
 """Threads of a launch that are executed here."""
 MOST_TURNS = 20_000_000
 """Turns of its threads that a launch may take."""
-
-
-class LaunchError(ValueError):
-    """A launch that cannot be: one line, with the advice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,26 +490,20 @@ def settled(module: Module, launch: Launch) -> tuple[PtxFunction, Launch]:
     if block is None:
         raise LaunchError(f"{kernel.name} declares no .reqntid: give the block, as <<<4, 128>>>")
     cluster = launch.cluster or kernel.cluster or (1, 1, 1)
-    _refuse(
+    refuse(
         faults.of_sizes(
             kernel.name, launch.grid, block, cluster, declared=kernel.threads,
             most=prod(most) if most else None, clusters=kernel.cluster, has_limits=True,
         )
     )  # fmt: skip
     threads = prod(launch.grid) * prod(block)
-    _refuse(threads > MOST_AT_ONCE and f"{threads} threads: {MOST_AT_ONCE} are the most here")
+    refuse(threads > MOST_AT_ONCE and f"{threads} threads: {MOST_AT_ONCE} are the most here")
     parameters = [
         (faults.parameter_name(kernel.name, each.name, number), _bits_of(each))
         for number, each in enumerate(kernel.parameters)
     ]
-    _refuse(faults.of_arguments(kernel.name, parameters, len(launch.arguments)))
+    refuse(faults.of_arguments(kernel.name, parameters, len(launch.arguments)))
     return kernel, replace(launch, kernel=kernel.name, block=block, cluster=cluster)
-
-
-def _refuse(fault: str | Literal[False]) -> None:
-    """Raise ``LaunchError`` for a fault."""
-    if fault:
-        raise LaunchError(fault)
 
 
 def _bits_of(parameter: PtxParameter) -> int:
@@ -710,7 +700,7 @@ def arguments_of(
             if content.size == parameter.size:
                 value = bytes(content.data[: content.size])
             else:
-                _refuse(faults.of_buffer(name, _bits_of(parameter)))
+                refuse(faults.of_buffer(name, _bits_of(parameter)))
                 value = content.base.to_bytes(8, "little")
         known.append(allocation)
         yield allocation, value
@@ -769,7 +759,7 @@ def _struct_bytes(
         assert target is not None
         found[at : at + 8] = target.base.to_bytes(8, "little")
     room = _bits_of(parameter) // 8
-    _refuse(faults.of_struct(name, len(found), room))
+    refuse(faults.of_struct(name, len(found), room))
     return bytes(found) + bytes(room - len(found))
 
 
@@ -779,12 +769,12 @@ def number_bytes(kernel: str, parameter: PtxParameter, given: float, number: int
     bits, is_whole = _bits_of(parameter), isinstance(given, int)
     if letter != "bf" and not (letter == "f" and is_whole):
         name = faults.parameter_name(kernel, parameter.name, number)
-        _refuse(faults.of_number(name, bits, given, is_integer=letter not in ("f", "b")))
+        refuse(faults.of_number(name, bits, given, is_integer=letter not in ("f", "b")))
     type = parameter.type if letter != "b" else f"b{bits}" if is_whole else f"f{bits}"
     return _bytes_of(given, type)
 
 
-@without_collections()
+@collector_paused()
 def execute(
     module: Module,
     launch: Launch,
@@ -819,7 +809,7 @@ def execute(
         allocation.data[: len(begin)] = begin
     program = module.program(kernel.name, globals_)
     shared = program.shared_size + launch.shared
-    _refuse(faults.of_shared(shared, MOST_SHARED))
+    refuse(faults.of_shared(shared, MOST_SHARED))
     machine = Machine(
         program.sites, memory, launch.grid, launch.block, launch.cluster, shared, launch.shared,
         program.reserves,

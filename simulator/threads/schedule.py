@@ -8,11 +8,9 @@ A schedule may hold one thread before one of its strong operations until nobody 
 that another one wins the lock or the ticket that it would win.
 """
 
-import gc
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,19 +124,6 @@ class Outcome:
 
 
 Entry = Callable[[Machine, Thread], Any]
-
-
-@contextmanager
-def without_collections() -> Generator[None]:
-    """Make and run a launch without collections of garbage, which would find nothing: it keeps all
-    that it makes."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class Scheduler:

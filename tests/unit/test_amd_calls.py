@@ -7,8 +7,7 @@ from test_amd_kernels import STORE, TAIL
 from fencewright.lowering.cdna.code.text import Function, read_assembly
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, LaunchError, allocate
-from fencewright.simulator.kernels.amd.calls import with_calls
-from fencewright.simulator.kernels.amd.kernel import program_of
+from fencewright.simulator.kernels.amd.kernel import program_of, with_calls
 
 GET = """	s_getpc_b64 s[{low}:{high}]
 	s_add_u32 s{low}, s{low}, {name}@rel32@lo+4
@@ -71,7 +70,7 @@ def test_an_address_may_be_copied_and_used_again() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (call("f"), "f calls itself"),
+        (call("f"), "f, which it calls, calls itself"),
         (GET.format(name="g", low=6, high=7) + "\ts_mov_b32 s7, 0\n\ts_swappc_b64 s[30:31], s[6:7]\n",
          r"what it does \(call\) is not known here"),
         (call("elsewhere"), r"what it does \(call\) is not known here"),

@@ -23,8 +23,7 @@ from fencewright.lowering.cdna.code.flow import CALLS
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
-from fencewright.simulator.kernels.amd.calls import with_calls
-from fencewright.simulator.kernels.amd.kernel import program_of
+from fencewright.simulator.kernels.amd.kernel import program_of, with_calls
 
 CHIPS = ("gfx942", "gfx90a", "gfx950", "gfx908", "gfx1030", "gfx1100", "gfx1200", "gfx1250")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from fencewright.checker.check_amd import scoped_with_calls
-from fencewright.checker.lifting import calls
 from fencewright.checker.lifting.nvidia import ptx_to_scoped
 from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.cdna.code import calls as cdna_calls
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
+from fencewright.lowering.code import calls
 from fencewright.lowering.ptx.code.text import PtxFile, read_ptx
 from fencewright.tools import fence_check
 

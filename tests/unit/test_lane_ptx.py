@@ -622,7 +622,9 @@ def test_what_prints_gives_nothing() -> None:
 
 def test_recursion_is_refused() -> None:
     itself = ".func f() { call f, (); ret; }\n"
-    with pytest.raises(LaunchError, match="'call' is not executed: f calls itself"):
+    with pytest.raises(
+        LaunchError, match="'call' is not executed: f, which it calls, calls itself"
+    ):
         read("call f, ();", before=itself)
 
 

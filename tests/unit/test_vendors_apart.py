@@ -9,7 +9,7 @@ import pytest
 CASES = Path(__file__).parents[2] / "tests/lit/tools/fence-check"
 
 AMD = ("cdna", "amd", "check_amd", "amd_check")
-NVIDIA = ("ptx", "nvidia", "nvidia_calls", "ptx_check")
+NVIDIA = ("ptx", "nvidia", "ptx_check")
 TABLE_OF_TARGETS = {
     "fencewright.lowering.cdna",
     "fencewright.lowering.cdna.chips",

@@ -35,7 +35,7 @@ TEXTURE = "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r2}]; st.global.f32 [%rd4]
 BYTES = """mov.u32 %r3, sh; st.shared.u32 [%r3], %r2; bar.sync 0;
 ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r5, %r6}, [%r3]; st.global.u32 [%rd4], %r5;"""
 CASES = {
-    "recursion": (RECURSION, CALL, 15, "'call.uni' is not executed: f calls itself"),
+    "recursion": (RECURSION, CALL, 15, "'call.uni' is not executed: f, which it calls, calls itself"),
     "addresses in variables": (HOLDS, LOADS, 9, ""),
     "atomics of vectors": (
         "", VECTORS, int(np.float32(256).view(np.uint32)), "atomics of vectors are not",

@@ -15,8 +15,7 @@ from fencewright.lowering.cdna.code.variables import Variable, read_variables
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.execution.program import LaneProgram
-from fencewright.simulator.kernels.amd.calls import with_calls
-from fencewright.simulator.kernels.amd.kernel import Places, program_of
+from fencewright.simulator.kernels.amd.kernel import Places, program_of, with_calls
 from fencewright.simulator.kernels.lane_kernel import LaneKernel
 
 if TYPE_CHECKING:

@@ -45,6 +45,7 @@ from fencewright.lowering.code.value import (
     Thread,
     Value,
 )
+from fencewright.lowering.vocabulary import MOST_THREADS
 from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.semantics import amd
 from fencewright.simulator.semantics.amd_rows import ROWS
@@ -53,7 +54,6 @@ KERNEL_ARGUMENTS = "kernel arguments"
 """The name of the pointer to them."""
 _EXEC, _SCC = "exec_lo", "scc"
 _WORD = 32
-_MOST_THREADS = 1024
 _MASK, _PAIR = "?", ":"
 """Prefixes of the names of registers that are one mask, or one pair, at joins."""
 
@@ -105,7 +105,7 @@ class LaneRegisters(RegisterValues):
             self.steps += own.steps
             numbers[block] = tuple(range(first, len(self.steps)))
         self.numbers = numbers
-        self.threads = self.function.threads or _MOST_THREADS
+        self.threads = self.function.threads or MOST_THREADS
         self._named_pairs: set[tuple[int, str]] = set()
         self.executed: dict[int, Executed] = {}
         self.wide: set[int] = set()

@@ -5,9 +5,8 @@ what is not in the module, whose accesses nobody knows. Source: CUDA C++ Program
 "Formatted Output"; "Assertion"; PTX ISA, call.
 """
 
-from fencewright.checker.lifting.nvidia_calls import inlined
-from fencewright.checker.lifting.writer import UnliftableError
-from fencewright.lowering.ptx.code.calls import CALL, call_of
+from fencewright.lowering.code.calls import CallError, callee
+from fencewright.lowering.ptx.code.calls import CALL, call_of, inlined
 from fencewright.lowering.ptx.code.statements import SILENT_CALLEES, Statement
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
 
@@ -18,8 +17,8 @@ def with_calls(file: PtxFile, function: PtxFunction) -> tuple[PtxFunction, str]:
     Calls that stay are those of functions that are not in the file.
     """
     try:
-        return inlined(file, function, keeps_unknown=True), ""
-    except UnliftableError as error:
+        return inlined(file, function, callee(file.functions, keeps_absent=True)), ""
+    except CallError as error:
         return function, str(error)
 
 

@@ -56,12 +56,11 @@ from fencewright.lowering.ptx.code.statements import (
     number,
 )
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+from fencewright.lowering.vocabulary import MOST_THREADS, AddressSpace, Ordering, Scope
 
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 _OWN = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
 _POINTER_BITS = 64
-_MOST_THREADS = 1024
 _LANES, _LANE_BITS = 32, (1, 2, 4, 8, 16)
 _COMMUTATIVE = frozenset("add mul and or xor min max umin umax smin smax".split())
 """Operations, of PTX and of expressions, whose two values may change places. Of floats a NaN is one
@@ -240,7 +239,7 @@ class _Filler:
                 ]
             ),
             required=function.threads,
-            most_threads=function.most_threads or _MOST_THREADS,
+            most_threads=function.most_threads or MOST_THREADS,
             specials=frozenset(
                 name
                 for each in instructions

@@ -7,7 +7,7 @@ Functions".
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from fencewright.lowering.cdna.code.flow import (
@@ -28,6 +28,7 @@ from fencewright.lowering.cdna.code.text import (
     Registers,
     read_instruction,
 )
+from fencewright.lowering.code.calls import Callee
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
@@ -189,12 +190,9 @@ def callees(assembly: Assembly) -> frozenset[str]:
     )
 
 
-Callee = Callable[[str, Collection[str], int, int, str], Function | None]
-"""The function to put in the place of a call, by its name, those in which it would stand, the
-instructions so far, and the line and text of the call. None: the call stays."""
-
-
-def inlined(function: Function, functions: Mapping[str, Function], callee: Callee) -> Function:
+def inlined(
+    function: Function, functions: Mapping[str, Function], callee: Callee[Function]
+) -> Function:
     """The function with its callees in the place of each call; instructions keep their lines.
 
     Raises what ``callee`` does.
@@ -207,7 +205,7 @@ def inlined(function: Function, functions: Mapping[str, Function], callee: Calle
 
 
 class _Inliner:
-    def __init__(self, callee: Callee, changed: Collection[str]):
+    def __init__(self, callee: Callee[Function], changed: Collection[str]):
         self.callee, self.changed = callee, changed
         self.known: dict[str, Mapping[int, Call]] = {}
         self.copies = self.instructions = 0

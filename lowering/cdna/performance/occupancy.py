@@ -17,9 +17,6 @@ RESERVED_SCALARS = 6
 Source: LLVM AMDGPUUsage, .amdhsa_reserve_vcc and its like, which are 1 where nothing is said.
 """
 
-MAX_LANES = 1024
-"""Lanes of a work-group. Source: LLVM AMDGPUUsage, amdgpu-flat-work-group-size."""
-
 
 @dataclass(frozen=True, slots=True)
 class ScalarLimit:

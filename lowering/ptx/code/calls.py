@@ -8,9 +8,10 @@ Source: PTX ISA, "Abstracting the ABI"; "call".
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fencewright.lowering.code.calls import Callee
 from fencewright.lowering.ptx.code.statements import (
     Opcode,
     Statement,
@@ -67,12 +68,7 @@ def callees(module: PtxFile) -> frozenset[str]:
     )
 
 
-Callee = Callable[[str, Collection[str], int, int, str], PtxFunction | None]
-"""The function to put in the place of a call, None: the call stays; given its name, those in which
-it would be, the instructions so far, the line and the name of the call."""
-
-
-def inlined(module: PtxFile, function: PtxFunction, callee: Callee) -> PtxFunction:
+def inlined(module: PtxFile, function: PtxFunction, callee: Callee[PtxFunction]) -> PtxFunction:
     """The function with its callees in the place of each call; instructions keep their lines.
 
     Raises what ``callee`` raises.
@@ -141,7 +137,7 @@ class _Copy:
 
 
 class _Inliner:
-    def __init__(self, module: PtxFile, function: PtxFunction, callee: Callee):
+    def __init__(self, module: PtxFile, function: PtxFunction, callee: Callee[PtxFunction]):
         self.module = module
         self.function = function
         self.callee = callee

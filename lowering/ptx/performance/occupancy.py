@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-MAX_THREADS = 1024
-"""Threads of a block. Source: CUDA C++ Programming Guide, technical specifications."""
-
 
 @dataclass(frozen=True, slots=True)
 class SmAllocation:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fencewright.lowering.cdna.access_names import access_name
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Generation
+from fencewright.lowering.cdna.code.calls import inlined
 from fencewright.lowering.cdna.code.flow import Block, Flow, flow_of
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
@@ -59,6 +60,7 @@ from fencewright.simulator.kernels.amd.registers import (
     is_vector,
 )
 from fencewright.simulator.kernels.amd.symbols import symbols_of
+from fencewright.simulator.kernels.calls import executed_callee
 from fencewright.simulator.semantics.amd import BRANCHES
 
 _GENERATIONS = (
@@ -67,6 +69,15 @@ _GENERATIONS = (
 )  # fmt: skip
 _EXECUTED = tuple(name for name, chip in KNOWN_CHIPS.items() if chip.generation in _GENERATIONS)
 Places = Callable[[AssemblyInstruction], SourceLocation | None]
+
+
+def with_calls(function: Function, functions: Mapping[str, Function]) -> Function:
+    """A kernel with the bodies of the functions that it calls, each call with its own.
+
+    A call of an unknown function, and of a kernel, stays. Raises ``LaunchError`` at a recursion.
+    """
+    called = {name: each for name, each in functions.items() if not each.descriptor}
+    return inlined(function, functions, executed_callee(called, function.file))
 
 
 def program_of(

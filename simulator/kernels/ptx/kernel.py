@@ -17,7 +17,7 @@ from typing import NoReturn, TypeAlias
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import postorder
 from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.ptx.code.calls import call_of
+from fencewright.lowering.ptx.code.calls import call_of, inlined
 from fencewright.lowering.ptx.code.pointers import Pointers
 from fencewright.lowering.ptx.code.statements import (
     ARRIVALS,
@@ -74,7 +74,7 @@ from fencewright.simulator.execution.program import (
 from fencewright.simulator.execution.values import WORD, constant
 from fencewright.simulator.execution.vectorised import function_of as of_formula
 from fencewright.simulator.execution.vectorised import vectorised
-from fencewright.simulator.kernels.ptx.calls import with_calls
+from fencewright.simulator.kernels.calls import executed_callee
 from fencewright.simulator.kernels.ptx.functions import (
     compiled,
     cross_lane_function_of,
@@ -142,7 +142,8 @@ def program_of(
     def in_file(at: PtxInstruction) -> SourceLocation:
         return SourceLocation(file.file, at.line, at.column)
 
-    kernel = _Kernel(file, with_calls(file, function), places or in_file)
+    whole = inlined(file, function, executed_callee(file.functions, file.file))
+    kernel = _Kernel(file, whole, places or in_file)
     if shared is not None:
         kernel.addresses |= shared[0]
         kernel.shared = shared[1]

@@ -10,14 +10,13 @@ import numpy as np
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.text import Assembly, Function
 from fencewright.lowering.cdna.code.variables import Variable
-from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.lowering.vocabulary import MOST_THREADS, L2PerAgent
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.executor import LateCopies, Pauses, execute
 from fencewright.simulator.execution.program import LaneProgram, MemoryInstruction, MemorySpace
-from fencewright.simulator.kernels.amd.calls import with_calls
-from fencewright.simulator.kernels.amd.kernel import program_of
+from fencewright.simulator.kernels.amd.kernel import program_of, with_calls
 from fencewright.simulator.race.amd.findings import findings_of, hang_finding
 from fencewright.simulator.race.amd.kernels import KernelObserver, Site, sites_of
 from fencewright.simulator.race.amd.rules import Access
@@ -49,7 +48,7 @@ def judge_kernel(
         configuration = _configuration(function, l2_per_agent)
         program = program_of(function, configuration.l2_per_agent, variables=variables)
         sites = sites_of(function, program, configuration, assembly.files)
-    except (execution.LaunchError, ProgramError, ValueError) as problem:
+    except ValueError as problem:
         return Verdict(launch, (), str(problem), 0, 0, ())
     block = launch.block or program.block_size or _stated_block(function)
     if block is None:
@@ -62,10 +61,7 @@ def judge_kernel(
         shared=launch.shared,
         cluster=launch.cluster or program.cluster or (1, 1, 1),
     )
-    try:
-        memory = execution.allocate(program, asked)
-    except execution.LaunchError as problem:
-        raise LaunchError(str(problem)) from problem
+    memory = execution.allocate(program, asked)
     if prod(asked.cluster) > 1:
         problem = "work-groups of an AMD cluster have no rules of order here"
         return Verdict(launch, (), problem, 0, 0, ())
@@ -153,7 +149,7 @@ class _Trial:
         except execution.Hang as hang:
             finding = hang_finding(observer, hang)
             self.findings.setdefault(finding.key, finding)
-        except execution.LaunchError as stopped:
+        except LaunchError as stopped:
             self.problem = self.problem or str(stopped)
         for each in findings_of(observer):
             self.findings.setdefault(each.key, each)
@@ -165,7 +161,7 @@ class _Trial:
 def _stated_block(function: Function) -> tuple[int, int, int] | None:
     """The largest block, where the source states one: compilers write the chip's own if not."""
     most = function.threads
-    return None if most is None or most == execution.MAX_THREADS else (most, 1, 1)
+    return None if most is None or most == MOST_THREADS else (most, 1, 1)
 
 
 def _kernel(assembly: Assembly, name: str) -> Function:
