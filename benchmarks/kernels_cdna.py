@@ -92,7 +92,7 @@ def llvms() -> dict[str, Counts]:
 
 def llvms_less_surplus() -> dict[str, Counts]:
     """The same without what ``fence-check --surplus`` says can go."""
-    from fencewright.checker.check_amd import check
+    from fencewright.checker.amd.check import check
     from fencewright.lowering.cdna.code.text import read_assembly
 
     text = _emitted((KERNELS / "kernels.ll").read_text(encoding="utf-8"))

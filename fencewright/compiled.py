@@ -48,8 +48,8 @@ def findings_in(
 
 
 def _in_amd(code: str, name: str) -> tuple[Mapping[int, str], Iterator[_Found]]:
-    from fencewright.checker.check_amd import check
-    from fencewright.checker.judge_amd import judged
+    from fencewright.checker.amd.check import check
+    from fencewright.checker.verdicts.amd.judge import judged
     from fencewright.lowering.cdna.code.text import read_assembly
 
     assembly = read_assembly(code, name)

@@ -220,7 +220,7 @@ def _scoped(path: str, arguments: Namespace) -> tuple[str, list[_Written]]:
         scoped = ptx_check.scoped(beside.code)
         return beside.file, [(each.name, each.line, write) for each, write in scoped]
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
-    from fencewright.checker.check_amd import scoped_with_calls
+    from fencewright.checker.lifting.amd import scoped_with_calls
     from fencewright.lowering.cdna.code.calls import callees
     from fencewright.tools.commands.amd_check import checked
 

@@ -17,6 +17,10 @@ class Level(FastStrEnum):
 _ERROR, _WARNING, _NOTE = Level
 
 
+DIVERGENT_BARRIER = "threads may not all come to the barrier"
+"""The reason not to judge by a barrier that is in a branch which threads of a CTA take apart."""
+
+
 class VerdictKind(FastStrEnum):
     """A verdict's word."""
 

@@ -19,6 +19,7 @@ from fencewright.checker.amd.accesses import (
     CLUSTER_BARRIER,
     Operation,
 )
+from fencewright.checker.amd.check import Checked, check
 from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.spins import spins_of
 from fencewright.checker.amd.state import Code, State
@@ -42,14 +43,16 @@ from fencewright.checker.lifting.writer import (
 from fencewright.checker.lifting.writer import Operation as Written
 from fencewright.lowering.cdna.access_names import Path, access_name
 from fencewright.lowering.cdna.caches import Caches, Visibility, access_effect
+from fencewright.lowering.cdna.code.calls import inlined
 from fencewright.lowering.cdna.code.flow import Block as MachineBlock
 from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.code.operands.operands import address_operands
-from fencewright.lowering.cdna.code.text import Operand, Registers
+from fencewright.lowering.cdna.code.text import Assembly, Function, Operand, Registers
+from fencewright.lowering.code.calls import callee
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Ordering, RmwKind, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,22 @@ def _form(operation: Operation) -> _Form:
     return _Form(f"vector<{name.bits // _WORD}xi32>" if is_vector else f"i{name.bits}", name.rmw)
 
 
-def to_scoped(lifted: LiftedFunction, entries: Mapping[int, State]) -> str:
+def to_scoped(checked: Checked) -> str:
     """The function as one ``func.func``; raises ``UnliftableError`` for unliftable code."""
-    return _Reader(lifted, entries).text()
+    return _Reader(checked.lifted, checked.entries).text()
+
+
+def scoped_with_calls(
+    assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
+) -> str:
+    """A function as MLIR with its callees in the place of each call.
+
+    Raises ``UnliftableError`` for code that ``scoped`` cannot express, and absent callees.
+    """
+    if not function.instructions:
+        raise UnliftableError(0, "it has no instructions")
+    whole = inlined(function, assembly.functions, callee(assembly.functions, unlifted))
+    return to_scoped(check(assembly, whole, l2_per_agent))
 
 
 _OUT = (Kind.CALL, Kind.OPAQUE)

@@ -47,7 +47,7 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Ordering
 
 if TYPE_CHECKING:
-    from fencewright.checker.replay.ptx import Replayer
+    from fencewright.checker.nvidia.replay import Replayer
 
 _ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
 
@@ -75,7 +75,7 @@ class _Replays:
     @cached_property
     def _replayer(self) -> "Replayer":
         # Here, for most functions have no race, and executors are large.
-        from fencewright.checker.replay.ptx import Replayer
+        from fencewright.checker.nvidia.replay import Replayer
 
         return Replayer(self.file, self.function)
 

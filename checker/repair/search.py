@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from fencewright.checker.findings.finding import SURPLUS, Level, VerdictKind
+from fencewright.checker.findings.finding import DIVERGENT_BARRIER, SURPLUS, Level, VerdictKind
 from fencewright.checker.repair.edits import Action, Repair, edited, moved
-from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 
 _MOST_TRIED = 48
 """Candidates of one finding that are judged, each in up to seconds: the museum needs at most 44."""

@@ -7,7 +7,7 @@ Source: PTX ISA, bar; barrier; bar.warp.sync; cp.async.wait_group; "Memory Consi
 from collections.abc import Iterator
 from dataclasses import replace
 
-from fencewright.checker.findings.finding import Rule
+from fencewright.checker.findings.finding import DIVERGENT_BARRIER, Rule
 from fencewright.checker.verdicts.expressions import Expressions, leaves
 from fencewright.checker.verdicts.intervals import (
     Path,
@@ -56,8 +56,6 @@ NOT_WAITED_FOR = "the copy is not waited for"
 _CONDITION = "a wait under a condition, or at an mbarrier, may be for the copy"
 
 _TOO_FEW = "more threads come to the barrier than it counts"
-DIVERGENT_BARRIER = "threads may not all come to the barrier"
-"""The reason not to judge by a barrier that is in a branch which threads of a CTA take apart."""
 
 
 def barrier(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:

@@ -5,12 +5,15 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import replace
 from operator import attrgetter
 
-from fencewright.checker.findings.finding import Finding, Level, Rule, Step, VerdictKind
-from fencewright.checker.verdicts.barriers import (
+from fencewright.checker.findings.finding import (
     DIVERGENT_BARRIER,
-    NOT_AT_BARRIER,
-    NOT_WAITED_FOR,
+    Finding,
+    Level,
+    Rule,
+    Step,
+    VerdictKind,
 )
+from fencewright.checker.verdicts.barriers import NOT_AT_BARRIER, NOT_WAITED_FOR
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.model import (
     END,

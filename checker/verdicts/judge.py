@@ -13,7 +13,7 @@ from itertools import chain, islice, product
 from math import prod
 from operator import attrgetter
 
-from fencewright.checker.findings.finding import Rule, VerdictKind
+from fencewright.checker.findings.finding import DIVERGENT_BARRIER, Rule, VerdictKind
 from fencewright.checker.verdicts.arithmetic import (
     EVERY_BIT,
     alike_threads,
@@ -26,7 +26,7 @@ from fencewright.checker.verdicts.arithmetic import (
     span_of,
     tiles,
 )
-from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER, barrier, completion
+from fencewright.checker.verdicts.barriers import barrier, completion
 from fencewright.checker.verdicts.contents import (
     Contents,
     chosen,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker.check_amd import scoped_with_calls
+from fencewright.checker.lifting.amd import scoped_with_calls
 from fencewright.checker.lifting.nvidia import ptx_to_scoped
 from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.cdna.code import calls as cdna_calls

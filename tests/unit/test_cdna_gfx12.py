@@ -11,10 +11,10 @@ from test_cdna_gfx10 import BY_BARRIER, PASSES_ON, assembly, narrowed
 from test_source_check import CONSUMER, PRODUCER, Lines, check, rules
 
 from fencewright.checker.amd.accesses import Mode, mode_of
+from fencewright.checker.amd.check import check as check_function
 from fencewright.checker.amd.hazards import find_hazards
 from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.amd.surplus import find_surplus
-from fencewright.checker.check_amd import check as check_function
 from fencewright.checker.findings.finding import Rule
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.other_chips import chip_of

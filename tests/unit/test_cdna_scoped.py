@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fencewright.checker.amd.accesses import Operation
-from fencewright.checker.check_amd import Checked, check
+from fencewright.checker.amd.check import Checked, check
+from fencewright.checker.lifting.amd import to_scoped
 from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.code.effects import Kind
@@ -28,7 +29,7 @@ def checked(*body: str, chip: str = "gfx942", last: str = "s_endpgm") -> Checked
 
 def lines(*body: str, chip: str = "gfx942") -> list[str]:
     """What stands between the entry and the return, without types."""
-    text = checked(*body, chip=chip).scoped().splitlines()
+    text = to_scoped(checked(*body, chip=chip)).splitlines()
     return [line.strip().partition(" :")[0].replace("scoped.", "") for line in text[4:-2]]
 
 
@@ -141,15 +142,15 @@ def test_an_address_is_the_same_where_its_registers_are() -> None:
 )
 def test_what_cannot_be_said(body: str, line: int, why: str) -> None:
     with pytest.raises(UnliftableError, match=why) as problem:
-        checked(body).scoped()
+        to_scoped(checked(body))
     assert problem.value.line == line
 
 
 def test_where_the_code_goes_on_must_be_known() -> None:
     with pytest.raises(UnliftableError, match="where the code goes on is not known"):
-        checked(STORE, last="s_setpc_b64 s[4:5]").scoped()
+        to_scoped(checked(STORE, last="s_setpc_b64 s[4:5]"))
     with pytest.raises(UnliftableError, match="what its caller did is not known"):
-        checked(STORE, last="s_setpc_b64 s[30:31]").scoped()
+        to_scoped(checked(STORE, last="s_setpc_b64 s[30:31]"))
 
 
 # There and back
@@ -197,7 +198,7 @@ def test_what_is_provided_survives_the_way_there_and_back(tmp_path: Path) -> Non
     """The eighteen kernels as LLVM compiles them, lifted, and lowered for the same chip again."""
     assembly = compiled("-mcpu=gfx942")
     before = {name: check(assembly, each) for name, each in assembly.functions.items()}
-    text = "\n".join(each.scoped() for each in before.values())
+    text = "\n".join(to_scoped(each) for each in before.values())
     again = read_assembly(lowered(text, tmp_path, "gfx942", "asm"))
     compared = 0
     for name, each in before.items():

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Level
-from fencewright.checker.judge_amd import judged
+from fencewright.checker.verdicts.amd.judge import judged
 from fencewright.lowering.cdna.code.text import read_assembly
 
 

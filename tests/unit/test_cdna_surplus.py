@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from fencewright.checker.amd.accesses import Mode, mode_of
+from fencewright.checker.amd.check import check
 from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.surplus import Surplus, find_surplus
-from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import SURPLUS, Level, Rule
-from fencewright.checker.judge_amd import judged
+from fencewright.checker.verdicts.amd.judge import judged
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, Function, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent

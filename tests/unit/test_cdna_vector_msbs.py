@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from llvm_operands import recorded
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.flow import Flow, flow_of

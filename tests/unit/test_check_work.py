@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from work_count import growth, lines_of
 
-from fencewright.checker import judge_amd
 from fencewright.checker.amd import barriers
 from fencewright.checker.amd.accesses import mode_of
+from fencewright.checker.amd.check import check
 from fencewright.checker.amd.state import State
-from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.nvidia import findings, phases, surplus, waits
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
 from fencewright.checker.verdicts import arithmetic, intervals, iterations
+from fencewright.checker.verdicts.amd import judge as judge_amd
 from fencewright.checker.verdicts.amd.halves import Halves
 from fencewright.checker.verdicts.arithmetic import is_alike
 from fencewright.checker.verdicts.model import Kernel

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Level
-from fencewright.checker.judge_amd import judged
+from fencewright.checker.verdicts.amd.judge import judged
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.tools import fence_opt
 from fencewright.tools.dev.campaigns import deletions

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fencewright.checker.amd import guarantees, kept
-from fencewright.checker.check_amd import check
-from fencewright.checker.judge_amd import judged
+from fencewright.checker.amd.check import check
+from fencewright.checker.verdicts.amd.judge import judged
 from fencewright.lowering.cdna.code.text import read_assembly
 
 MUSEUM = Path(__file__).parent.parent / "museum"

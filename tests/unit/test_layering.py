@@ -27,43 +27,30 @@ PERFORMANCE = ("simulator.execution", "simulator.performance")
 MAY_IMPORT = {
     "checker": ("checker", "lowering", *CORE),
     "checker/amd": ("checker.amd", *JUDGES, *MEANINGS, "simulator.cdna", "simulator.programs"),
-    "checker/execute": (
-        "checker.amd",
-        "checker.execute",
-        *JUDGES,
-        "simulator.cdna",
-        "simulator.programs",
-    ),
     "checker/findings": ("checker.findings", "lowering"),
     "checker/lifting": ("checker.amd", "checker.lifting", *JUDGES),
     "checker/nvidia": (
-        "checker.lifting",
         "checker.nvidia",
         "checker.redundant",
-        "checker.replay",
         "checker.verdicts",
         *JUDGES,
-    ),
-    "checker/redundant": ("checker.redundant", "checker.verdicts", *JUDGES),
-    "checker/repair": ("checker.findings", "checker.repair", "checker.verdicts", "lowering"),
-    "checker/replay": (
-        "checker.replay",
-        "checker.verdicts",
-        "lowering",
         "simulator.launches",
         "simulator.race",
         "simulator.threads",
     ),
+    "checker/redundant": ("checker.redundant", "checker.verdicts", *JUDGES),
+    "checker/repair": ("checker.findings", "checker.repair", "lowering"),
     "checker/source": JUDGES,
     "checker/verdicts": ("checker.verdicts", *JUDGES, "simulator.ptx"),
     "checker/verdicts/amd": (
         "checker.amd",
+        "checker.redundant",
         "checker.verdicts",
         *JUDGES,
         *MEANINGS,
         "simulator.cdna",
     ),
-    "checker/verdicts/ptx": ("checker.lifting", "checker.verdicts", *JUDGES),
+    "checker/verdicts/ptx": ("checker.verdicts", *JUDGES),
     "lowering": ("lowering",),
     "lowering/code": ("lowering.code", "lowering.vocabulary"),
     "mlir_dialects": (*TARGET_INDEPENDENT, "mlir_dialects"),
@@ -340,3 +327,18 @@ def test_no_room_needs_itself_by_way_of_others() -> None:
         if mine in ROOMS and mine != "tools":
             needs[mine] |= {room for room in rooms_imported(path) if not mine.startswith(room)}
     assert len(list(TopologicalSorter(needs).static_order())) == len(ROOMS)
+
+
+MOST_ARROWS = 24
+"""Of the rooms of the checker to one another."""
+
+
+def test_the_rooms_of_the_checker_have_few_arrows() -> None:
+    arrows = {
+        (str(PurePosixPath(path).parent), room)
+        for path in FILES
+        if path.startswith("checker/")
+        for room in rooms_imported(path)
+        if room.startswith("checker/")
+    }
+    assert len({(a, b) for a, b in arrows if a != b}) <= MOST_ARROWS

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Level
 from fencewright.checker.source.compare import Comparison
 from fencewright.lowering.cdna.code.text import Assembly

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from fencewright.checker.amd.accesses import Mode
-from fencewright.checker.execute.counterexample import (
+from fencewright.checker.amd.comparison.counterexample import (
     DATA,
     FLAG,
     Counterexample,

@@ -10,7 +10,8 @@ from test_cdna_scoped import lowered
 from test_cdna_scoped import missing as cdna_missing
 from test_ptx_reader import HEAD
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
+from fencewright.checker.lifting.amd import to_scoped
 from fencewright.checker.lifting.nvidia import ptx_to_scoped
 from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.checker.nvidia.guarantees import SCOPES, acquires_at, releases_at
@@ -316,7 +317,7 @@ def to_gfx942_and_back(text: str, tmp_path: Path) -> tuple[str, str]:
     assembly = lowered(text, tmp_path, "gfx942", "asm")
     read = read_assembly(assembly)
     (function,) = read.functions.values()
-    return assembly, lowered(check(read, function).scoped(), tmp_path, "sm_90", "ptx")
+    return assembly, lowered(to_scoped(check(read, function)), tmp_path, "sm_90", "ptx")
 
 
 @pytest.mark.parametrize("name", [each for each in NAMES if each != ONLY_NVIDIA])

@@ -3,10 +3,10 @@
 import pytest
 from test_verdicts_amd import kernel_text
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Rule, VerdictKind
-from fencewright.checker.judge_amd import judged as judged_amd
 from fencewright.checker.nvidia.findings import judged
+from fencewright.checker.verdicts.amd.judge import judged as judged_amd
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.ptx.code.text import read_ptx
 

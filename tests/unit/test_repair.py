@@ -9,7 +9,7 @@ from campaigns import some_of
 from test_redundant_barriers import DONE, LOAD_LDS, SIGNAL, STORE_LDS, WAIT, amd_text
 from test_verdicts_amd import CASES, kernel_text
 
-from fencewright.checker.findings.finding import Level, Rule, VerdictKind
+from fencewright.checker.findings.finding import DIVERGENT_BARRIER, Level, Rule, VerdictKind
 from fencewright.checker.repair.edits import (
     Edit,
     Spot,
@@ -26,7 +26,6 @@ from fencewright.checker.repair.prices import amd_prices
 from fencewright.checker.repair.ptx import ROWS, candidates_of, code_of, ordered_name
 from fencewright.checker.repair.search import Fault, Found, Judgement, Proof, ends, repair_of
 from fencewright.checker.repair.words import described
-from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.code.statements import read_statement

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_race_pairs import PAIRS, Pair, filled, kernel
 
-from fencewright.checker.replay.ptx import Replay, Replayer, replay
+from fencewright.checker.nvidia.replay import Replay, Replayer, replay
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Conflict, VerdictKind, Witness
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
@@ -154,7 +154,7 @@ def test_equal_values_are_not_confirmed() -> None:
 
 def test_a_run_has_no_more_accesses_than_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """HeCBench's match reads 400 million numbers in one launch."""
-    monkeypatch.setattr("fencewright.checker.replay.ptx._MOST_STEPS_OF_ALL", 4_000)
+    monkeypatch.setattr("fencewright.checker.nvidia.replay._MOST_STEPS_OF_ALL", 4_000)
     text, conflict = conflict_of(BARRIER)
     loop = "mov.u32 %r9, 0; L9: ld.global.u32 %r8, [%rd5]; add.u32 %r9, %r9, 1;\n"
     loop += "setp.lt.u32 %p7, %r9, 4000; @%p7 bra L9;\n"

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from fencewright import lower_llvm_ir
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Level
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.code.text import read_assembly

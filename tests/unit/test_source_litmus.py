@@ -36,13 +36,13 @@ from test_source_check import (
 )
 
 from fencewright.checker.amd.accesses import Mode
-from fencewright.checker.amd.guarantees import guarantees_of
-from fencewright.checker.amd.state import code_of, solve
-from fencewright.checker.execute.counterexample import (
+from fencewright.checker.amd.comparison.counterexample import (
     Counterexample,
     UnshownError,
     counterexample,
 )
+from fencewright.checker.amd.guarantees import guarantees_of
+from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.checker.source.compare import Pair
 from fencewright.lowering.cdna.code.flow import flow_of

@@ -19,7 +19,7 @@ import pytest
 from scripts import load_script
 
 from fencewright import triton as hook
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Rule
 from fencewright.compiled import findings_in
 from fencewright.lowering.cdna.code.text import read_assembly

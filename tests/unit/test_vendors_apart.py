@@ -8,7 +8,7 @@ import pytest
 
 CASES = Path(__file__).parents[2] / "tests/lit/tools/fence-check"
 
-AMD = ("cdna", "amd", "check_amd", "amd_check")
+AMD = ("cdna", "amd", "amd_check")
 NVIDIA = ("ptx", "nvidia", "ptx_check")
 TABLE_OF_TARGETS = {
     "fencewright.lowering.cdna",
@@ -59,5 +59,5 @@ def test_a_comparison_needs_nothing_of_the_other_vendor(code: str, other: tuple[
 @pytest.mark.parametrize("options", [(), ("--surplus", "--notes"), ("--lift",), ("--annotate",)])
 def test_amd_assembly_needs_nothing_of_ptx(options: tuple[str, ...]) -> None:
     modules = imported(str(CASES / "surplus.s"), *options)
-    assert "fencewright.checker.check_amd" in modules
+    assert "fencewright.checker.amd.check" in modules
     assert not of(NVIDIA, modules)

@@ -4,8 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from fencewright.checker.findings.finding import Finding, Level, Rule, VerdictKind
-from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
+from fencewright.checker.findings.finding import (
+    DIVERGENT_BARRIER,
+    Finding,
+    Level,
+    Rule,
+    VerdictKind,
+)
 from fencewright.checker.verdicts.findings import findings_of, with_notes_apart
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import (

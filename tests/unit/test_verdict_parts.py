@@ -11,11 +11,11 @@ from weakref import ref
 import pytest
 from work_count import growth
 
-from fencewright.checker import judge_amd
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.nvidia import findings
 from fencewright.checker.verdicts import judge
+from fencewright.checker.verdicts.amd import judge as judge_amd
 from fencewright.checker.verdicts.arithmetic import are_apart, span_of
 from fencewright.checker.verdicts.expressions import Expressions, leaves, trailing_zeros
 from fencewright.checker.verdicts.interpretation import COMPARISONS, applied

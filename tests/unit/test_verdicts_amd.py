@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Rule
-from fencewright.checker.judge_amd import judged
+from fencewright.checker.verdicts.amd.judge import judged
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import (

@@ -4,7 +4,7 @@ generation."""
 import pytest
 from hip_assembly import hip_assembly
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.judge import judge

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from test_verdicts_amd import kernel_text
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.amd.lemmas import CdnaLemma, Form, Pieces

@@ -5,7 +5,7 @@ from amd_verdict_programs import Maker
 from campaigns import Share, draws
 from test_race_amd_kernels import BEGIN, assembly
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Verdict, VerdictKind

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fencewright.checker.check_amd import Checked, check
+from fencewright.checker.amd.check import Checked, check
 from fencewright.lowering.cdna.code.listing import addresses_in, at_sources, read_disassembly
 from fencewright.lowering.cdna.code.object_kernels import with_descriptors
 from fencewright.lowering.cdna.code.objects import (
@@ -30,7 +30,7 @@ from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 from fencewright.tools.reports.file_report import FunctionName, FunctionVerdict
 
 if TYPE_CHECKING:
-    from fencewright.checker.judge_amd import JudgedFunction
+    from fencewright.checker.verdicts.amd.judge import JudgedFunction
 
 _FORMATS = (
     (re.compile(r"^[^\S\n]*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),

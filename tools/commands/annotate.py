@@ -36,7 +36,7 @@ def annotated(path: str, file: str, content: bytes, arguments: Namespace) -> Ite
 
 def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
     from fencewright.checker.amd.explain import purposes_of
-    from fencewright.checker.judge_amd import judged
+    from fencewright.checker.verdicts.amd.judge import judged
     from fencewright.checker.verdicts.solver import Launch
     from fencewright.tools.commands.amd_check import checked, read_input
 

@@ -161,7 +161,7 @@ def report_of(path: str, file: str, content: bytes, arguments: Namespace) -> Fil
 
 def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespace) -> FileReport:
     # Here, for other code needs none of it.
-    from fencewright.checker.judge_amd import JudgedFunction, judged
+    from fencewright.checker.verdicts.amd.judge import JudgedFunction, judged
     from fencewright.checker.verdicts.solver import Launch, Steps
     from fencewright.tools.commands.amd_check import checked, named
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]  # it has no other name
 
     from fencewright.checker.amd.comparison.against_source import AmdComparer
-    from fencewright.checker.execute.counterexample import Counterexample
+    from fencewright.checker.amd.comparison.counterexample import Counterexample
     from fencewright.checker.nvidia.against_source import PtxComparer
     from fencewright.checker.source.compare import Comparison
     from fencewright.lowering.cdna.code.text import Assembly
@@ -317,7 +317,7 @@ def show_counterexamples(
     # Here, for it takes the simulator.
     from pathlib import Path
 
-    from fencewright.checker.execute.counterexample import UnshownError, counterexample
+    from fencewright.checker.amd.comparison.counterexample import UnshownError, counterexample
     from fencewright.simulator.pictures.missing import MissingLibraryError
 
     missing: MissingLibraryError | None = None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fencewright.checker.amd.accesses import SCALAR_INVALIDATES
-from fencewright.checker.check_amd import Checked, check
+from fencewright.checker.amd.check import Checked, check
 from fencewright.checker.findings.finding import Finding, Level
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.findings import findings_of

@@ -19,7 +19,7 @@ from functools import partial
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Finding, Level
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.cdna.caches import WRITE_BACKS

@@ -21,8 +21,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.llvm import LLVMPointerType
 
+from fencewright.checker.amd.check import check
 from fencewright.checker.amd.comparison.against_source import compare_assembly
-from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Level, Rule
 from fencewright.checker.nvidia.against_source import compare_in_order, compare_ptx
 from fencewright.checker.nvidia.findings import hazards

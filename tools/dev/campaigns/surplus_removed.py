@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.checker.check_amd import check
+from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS

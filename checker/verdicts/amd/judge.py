@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from fencewright.checker.amd.check import Checked
 from fencewright.checker.amd.surplus import surplus_barrier
-from fencewright.checker.check_amd import Checked
 from fencewright.checker.findings.finding import Finding, Rule, VerdictKind
-from fencewright.checker.redundant.amd import idle_work_group_barriers
 from fencewright.checker.verdicts.amd.kernel import kernel_of
+from fencewright.checker.verdicts.amd.redundant import idle_work_group_barriers
 from fencewright.checker.verdicts.findings import findings_of, merged, with_notes_apart
 from fencewright.checker.verdicts.judge import is_still_proved, judge
 from fencewright.checker.verdicts.model import Kernel, Verdict

@@ -15,12 +15,10 @@ from fencewright.checker.amd.hazards import ON_A_PATH, find_hazards, places_of_h
 from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.xnack_replay_hazards import find_untranslated
 from fencewright.checker.findings.finding import Finding
-from fencewright.checker.lifting.writer import UnliftableError, unlifted
 from fencewright.lowering.cdna.caches import Visibility
-from fencewright.lowering.cdna.code.calls import calls_of, inlined
+from fencewright.lowering.cdna.code.calls import calls_of
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, Function
-from fencewright.lowering.code.calls import callee
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
@@ -87,12 +85,6 @@ class Checked:
         found = find_surplus(self.lifted.code, self.entries, self._unwaited_write_backs())
         yield from (each.finding for each in found)
 
-    def scoped(self) -> str:
-        """The function as MLIR; raises ``UnliftableError`` for code without an equivalent."""
-        from fencewright.checker.lifting.amd import to_scoped
-
-        return to_scoped(self.lifted, self.entries)
-
     def provided(self) -> Iterator[tuple[int, str]]:
         """The line and guarantee of each operation; of a call, the callee."""
         calls = calls_of(self.lifted.code.flow)
@@ -110,16 +102,3 @@ def check(
     code = code_of(flow_of(function), mode_of(assembly, function, l2_per_agent))
     entries = solve(code)
     return Checked(guarantees_of(code, entries), entries)
-
-
-def scoped_with_calls(
-    assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
-) -> str:
-    """A function as MLIR with its callees in the place of each call.
-
-    Raises ``UnliftableError`` for code that ``scoped`` cannot express, and absent callees.
-    """
-    if not function.instructions:
-        raise UnliftableError(0, "it has no instructions")
-    whole = inlined(function, assembly.functions, callee(assembly.functions, unlifted))
-    return check(assembly, whole, l2_per_agent).scoped()

@@ -1,1 +1,0 @@
-"""Foreign code as programs for the simulator."""

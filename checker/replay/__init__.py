@@ -1,1 +1,0 @@
-"""Races of verdicts, replayed by execution."""
