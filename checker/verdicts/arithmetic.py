@@ -952,7 +952,7 @@ def _step_of_chain(digits: list[_Digit], sizes: Mapping[str, int]) -> int | None
     for one, following in pairwise(digits):
         bound = sizes.get(one.name, one.bound)
         if bound is not None and one.name.startswith("%tid") and following.name.startswith("%tid"):
-            bound = min(bound, _MOST_THREADS // 2)  # Of a CTA in which the next index has two.
+            bound = min(bound, MOST_THREADS // 2)  # Of a CTA in which the next index has two.
         is_above = Counter(following.sizes) >= Counter(one.sizes)
         if bound is not None and is_above and following.times >= one.times * bound:
             continue

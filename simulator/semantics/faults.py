@@ -9,7 +9,6 @@ from typing import Literal
 
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import MOST_BLOCK, MOST_GRID, MOST_THREADS
-
 from fencewright.lowering.wording import counted
 
 Size = tuple[int, int, int]
