@@ -336,6 +336,14 @@ def test_a_barrier_does_not_order_accesses_of_threads_that_have_ended(
          "st.shared.u32 [%r9], 1; ld.shared.u32 %r10, [%r5];", "an address depends on data"),
         ("W: ld.acquire.gpu.global.u32 %r8, [%rd1]; setp.eq.u32 %p1, %r8, 0; @%p1 bra W;"
          "ld.global.u32 %r9, [%rd2];", "never writes what is polled"),
+        *((f"W: ld.acquire.gpu.global.u32 %r8, [%rd1]; {seen} @%p1 bra W; st.global.u32 [%rd2], 1;",
+           "never writes what is polled")
+          for seen in (  # By way of other lanes and threads.
+              "shfl.sync.idx.b32 %r9, %r8, 0, 31, -1; setp.eq.u32 %p1, %r9, 0;",
+              "setp.eq.u32 %p2, %r8, 0; vote.sync.any.pred %p1, %p2, -1;",
+              "setp.eq.u32 %p2, %r8, 0; barrier.cta.red.or.pred %p1, 0, %p2;",
+              "redux.sync.min.u32 %r9, %r8, -1; setp.eq.u32 %p1, %r9, 0;",
+              "match.any.sync.b32 %r9, %r8, -1; setp.eq.u32 %p1, %r9, 0;")),
         ("st.release.gpu.global.u32 [%rd1], 1;", "never reads what is published"),
         ("griddepcontrol.launch_dependents;", "another grid"),
     ],

@@ -217,6 +217,7 @@ class _Filler:
                 if (own := tuple(self.expressions.literals(value, True, edge[0])))
             },
             recurrences=registers.recurrences(),
+            origins=registers.origins,
             exchanges={
                 value: found
                 for each in others

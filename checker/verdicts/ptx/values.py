@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from fencewright.checker.verdicts.expressions import leaves, number_of, variable_named
 from fencewright.checker.verdicts.ptx.operations import compared, value_of
 from fencewright.checker.verdicts.register_values import RegisterValues
-from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.effects import READING, Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.value import Opaque, Value
 from fencewright.lowering.ptx.code.addresses import Places
@@ -65,6 +65,8 @@ class Registers(RegisterValues):
         self._widths: dict[str, int] = {}
         self._used: dict[tuple[int, str], Value] = {}
         self._at, self._own_uses = -1, dict[str, Value]()
+        self.origins: dict[Value, tuple[Value, ...]] = {}
+        """The values that a result of lanes, or of which no more is known, depends on."""
         self._solved_walks()
 
     def operand(self, instruction: PtxInstruction, text: str, bits: int = 0) -> Value:
@@ -211,7 +213,13 @@ class Registers(RegisterValues):
         statement = each.statement
         if statement.operation == "elect" and self._bits(register) == 1:
             return self.table.thread("%elect", 1)
-        return self.result(each, register)
+        return self._of_operands(each, register)
+
+    def _of_operands(self, each: PtxInstruction, register: str) -> Value:
+        result = self.result(each, register)
+        if each.statement.kind not in READING:
+            self.origins[result] = tuple(self._own_uses.values())
+        return result
 
     def _several(
         self, each: PtxInstruction, targets: Sequence[str], sources: Sequence[str]
@@ -246,7 +254,7 @@ class Registers(RegisterValues):
                 yield targets[0], e.apply("or", (low, up), bits)
                 return
         for register in targets:
-            yield register, self.result(each, register)
+            yield register, self._of_operands(each, register)
 
     def _parameter_at(self, each: PtxInstruction) -> tuple[str, int] | None:
         """The parameter that an instruction loads and the offset in it; None of another place.
