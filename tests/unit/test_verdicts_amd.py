@@ -743,3 +743,45 @@ def test_a_lock_in_memory_guards_what_is_in_lds() -> None:
     assert _verdict(body).kind is VerdictKind.RACE_FREE
     unwaited = _without(body, "s_waitcnt lgkmcnt(0) expcnt(6)")
     assert _verdict(unwaited).kind is not VerdictKind.RACE_FREE
+
+
+_PACKET = """
+	s_load_dword s10, s[12:13], 0x4
+	s_load_dword s11, s[12:13], 0xc
+	s_waitcnt lgkmcnt(0) ; sizes
+	s_and_b32 s10, s10, 0xffff
+	s_mul_i32 s10, s20, s10
+	v_add_u32_e32 v4, s10, v0
+	s_mov_b64 s[14:15], 0
+.Lnext:
+	v_lshlrev_b32_e32 v5, 2, v4
+	global_store_dword v5, v0, s[4:5]
+	v_add_u32_e32 v4, s11, v4
+	v_cmp_le_u32_e32 vcc, 0x4000, v4
+	s_or_b64 s[14:15], vcc, s[14:15]
+	s_andn2_b64 exec, exec, s[14:15]
+	s_cbranch_execnz .Lnext
+"""
+
+
+def test_the_packet_of_a_dispatch_has_the_sizes_of_the_launch() -> None:
+    """A stride of all work-items keeps them apart, unless work-groups may be smaller, and another
+    one does not."""
+
+    def verdict(body: str, uniform: int = 1) -> Verdict:
+        text = kernel_text(body).replace("s[0:1]", "s[2:3]").replace("sgpr_count 2", "sgpr_count 4")
+        text = text.replace("k:\n", "k:\n\ts_mov_b64 s[12:13], s[0:1]\n\ts_mov_b32 s20, s4\n", 1)
+        pointer = "\t\t.amdhsa_user_sgpr_dispatch_ptr 1\n\t\t.amdhsa_user_sgpr_kernarg"
+        text = text.replace("\t\t.amdhsa_user_sgpr_kernarg", pointer)
+        of_kernel = f"    .uniform_work_group_size: {uniform}\n    .max_flat"
+        return _judged(read_assembly(text.replace("    .max_flat", of_kernel), "k.s"))
+
+    assert verdict(_PACKET).kind is VerdictKind.RACE_FREE
+    vector = "global_load_ushort v9, v2, s[12:13] offset:4\n\ts_waitcnt vmcnt(0)"
+    vector += "\n\tv_readfirstlane_b32 s10, v9"
+    of_lane = _PACKET.replace("s_load_dword s10, s[12:13], 0x4", vector)
+    assert verdict(of_lane).kind is VerdictKind.RACE_FREE
+    assert verdict(of_lane.replace("offset:4", "offset:6")).kind is not VerdictKind.RACE_FREE
+    assert verdict(_PACKET, uniform=0).kind is not VerdictKind.RACE_FREE
+    for wrong in ("0x10", "0x8"):
+        assert verdict(_PACKET.replace("0xc", wrong)).kind is not VerdictKind.RACE_FREE

@@ -9,7 +9,7 @@ scalar register that is written there is not known after it, but for a mask that
 bit as it was. Source: MI300 ISA 3.3, EXEC; LLVM AMDGPUUsage, "Initial Kernel Execution State".
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeGuard
@@ -26,7 +26,7 @@ from fencewright.checker.verdicts.amd.words import SHARED_BASE, Words
 from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import Literal, Loop
 from fencewright.checker.verdicts.register_values import RegisterValues
-from fencewright.lowering.cdna.access_names import Path, path_of
+from fencewright.lowering.cdna.access_names import AccessName, Path, access_name, path_of
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
 from fencewright.lowering.cdna.code.text import KernelArgument, ModifiedRegisters, Operand, halves
@@ -50,8 +50,11 @@ from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.semantics import amd
 from fencewright.simulator.semantics.amd_rows import ROWS
 
-KERNEL_ARGUMENTS = "kernel arguments"
-"""The name of the pointer to them."""
+KERNEL_ARGUMENTS, _PACKET = "kernel arguments", "dispatch_ptr"
+"""The names of the pointers to what a launch gives."""
+_PACKET_BLOCK, _PACKET_GRID = {4: "xy", 8: "z"}, {12: "x", 16: "y", 20: "z"}
+"""The offsets in a packet of a work-group's sizes, 16 bits each, and of all work-items. Source: HSA
+Platform System Architecture 2.9.6, kernel dispatch packet."""
 _EXEC, _SCC = "exec_lo", "scc"
 _WORD = 32
 _MASK, _PAIR = "?", ":"
@@ -127,8 +130,12 @@ class LaneRegisters(RegisterValues):
         self.booleans = Booleans(self.expressions)
         self.words = Words(self.expressions, self.threads)
         self.has_one_dimension = has_one_dimension
-        self._entry = dict(self._entered())
         self._arguments = {each.offset: each for each in self.function.arguments}
+        self._entry = dict(self._entered())
+        self._words_at: Mapping[Value, Callable[[int], Value | None]] = {
+            self.table.param(KERNEL_ARGUMENTS, 64): self._argument,
+            self.table.param(_PACKET, 64): self._packet,
+        }
         self._solved_walks()
 
     @classmethod
@@ -190,7 +197,6 @@ class LaneRegisters(RegisterValues):
             first += count
         preloaded = descriptor.get("user_sgpr_kernarg_preload_length", 0)
         offset = descriptor.get("user_sgpr_kernarg_preload_offset", 0)
-        self._arguments = {each.offset: each for each in self.function.arguments}
         for n in range(preloaded):
             yield f"s{first + n}", self._argument(4 * (offset + n))
         first = max(first + preloaded, descriptor.get("user_sgpr_count", 0))
@@ -248,14 +254,27 @@ class LaneRegisters(RegisterValues):
         if each.kind.startswith("hidden_block_count_"):
             return self.table.constant(f"%nctaid.{each.kind[-1]}", _WORD)
         if each.kind.startswith("hidden_group_size_"):
-            # Of 16 bits each: a word may have two of them.
-            own = self.table.constant(f"%ntid.{each.kind[-1]}", _WORD)
             after = self._arguments.get(each.offset + 2)
-            if after is None or not after.kind.startswith("hidden_group_size_"):
-                return own
-            upper = self.table.constant(f"%ntid.{after.kind[-1]}", _WORD)
-            return self.expressions.apply("add", (own, self.words.shifted(upper, 16)), _WORD)
+            is_size = after is not None and after.kind.startswith("hidden_group_size_")
+            return self._group_sizes(each.kind[-1] + (after.kind[-1] if after and is_size else ""))
         return self.table.param(f"{each.kind}+{offset - each.offset}", _WORD)
+
+    def _group_sizes(self, axes: str) -> Value:
+        """A word with the sizes of a work-group in one or two dimensions, of 16 bits each."""
+        own, *above = (self.table.constant(f"%ntid.{axis}", _WORD) for axis in axes)
+        for upper in above:
+            own = self.expressions.apply("add", (own, self.words.shifted(upper, 16)), _WORD)
+        return own
+
+    def _packet(self, offset: int) -> Value | None:
+        """The 32 bits of the dispatch packet from an offset on, if they are sizes."""
+        if (axes := _PACKET_BLOCK.get(offset)) is not None:
+            return self._group_sizes(axes)
+        axis = _PACKET_GRID.get(offset)
+        if axis is None or not self.function.metadata.get("uniform_work_group_size"):
+            return None
+        sizes = (self.table.constant(f"%{each}.{axis}", _WORD) for each in ("nctaid", "ntid"))
+        return self.expressions.apply("mul", tuple(sizes), _WORD)
 
     # Values where paths meet
 
@@ -497,10 +516,9 @@ class LaneRegisters(RegisterValues):
     ) -> Iterator[tuple[str, Value]]:
         """The values that a load returns: arguments, or results of this instruction."""
         names = step.effects.defines
-        offset = self._argument_offset(step, address)
-        if offset is not None:
-            for n, name in enumerate(names):
-                yield name, self._argument(offset + 4 * n)
+        given = self._given(step, address)
+        if given is not None:
+            yield from zip(names, given, strict=True)
             return
         size = step.effects.accesses[0].size or 0
         parts = len(names) * 4 // size if size and len(names) * 4 >= size else 0
@@ -513,16 +531,34 @@ class LaneRegisters(RegisterValues):
             yield low, self.words.low(whole)
             yield high, self.words.high(whole)
 
-    def _argument_offset(self, step: Step, address: Value | None) -> int | None:
-        """The offset of a load from the kernel's arguments; None for any other access."""
+    def _given(self, step: Step, address: Value | None) -> Sequence[Value] | None:
+        """The words that a load from the arguments or the packet returns; None for any other."""
         if step.effects.kind is not Kind.LOAD or address is None:
             return None
         form = self.expressions.linear(address)
-        if len(form.terms) != 1:
+        at, name = form.constant, access_name(step.instruction.mnemonic)
+        if len(form.terms) != 1 or name is None or name.is_half:
             return None
-        (value, times) = form.terms[0]
-        is_pointer = isinstance(value, Param) and value.name == KERNEL_ARGUMENTS and times == 1
-        return form.constant if is_pointer and form.constant % 4 == 0 else None
+        ((value, times),) = form.terms
+        word_at = self._words_at.get(value)
+        if word_at is None or times != 1:
+            return None
+        if name.bits < _WORD:
+            part = self._part(word_at(at & ~3), at & 3, name)
+            return None if part is None else (part,)
+        words = [word_at(at + 4 * n) for n in range(len(step.effects.defines))]
+        known = [word for word in words if word is not None]
+        return None if at & 3 or len(known) < len(words) else known
+
+    def _part(self, word: Value | None, offset: int, name: AccessName) -> Value | None:
+        """The word that a load of some of the bytes of one returns."""
+        e, words = self.expressions, self.words
+        if word is None or 8 * offset + name.bits > _WORD:
+            return None
+        own = words.shifted_down(word, 8 * offset)
+        if name.letter == "i":
+            return e.resized(e.resized(own, name.bits), _WORD, signed=True)
+        return words.apply("and", own, e.constant((1 << name.bits) - 1, _WORD))
 
     def _address(self, step: Step, operands: Sequence[Value | None]) -> Value | None:
         """The address of an access as one of 64 bits; None of forms that are not followed."""
