@@ -218,7 +218,7 @@ class _Judge:
         self.spans: dict[int, int] = {}
         self.plain: dict[int, int | None] = {}
         self.apart: dict[tuple[int, int, Relation], bool] = {}
-        self.settled: set[tuple[int, int]] = set()
+        self.settled: set[tuple[int, int, bool]] = set()
 
         two_warps, more = 2 * kernel.lanes, kernel.lanes + 1
         self.small = ((2, two_warps), (2, 256), (8, 256))
@@ -450,6 +450,23 @@ class _Judge:
         spaces = {_space(first.place.root), _space(second.place.root)}
         if not is_remote and spaces != {"shared"} and first.place.root.region is not Region.TENSOR:
             yield Relation.GRID
+        is_open = not (self.races or self.launches or self.obstacles)
+        if is_open and self._is_at_once(first, second):
+            yield Relation.WARP  # It is a question of a proof alone.
+
+    def _rounds(self, access: Access, relation: Relation) -> Iterator[Constraint]:
+        """The iterations in which one access of two threads conflicts."""
+        iterations = (loop.iteration for loop in self.kernel.loops_of(access.instruction))
+        at_once = AllOf(tuple(Compare("eq", each, 0, each, 1) for each in iterations))
+        if relation is Relation.THREAD:
+            yield Not(at_once)  # One execution of a copy does not conflict with itself.
+        elif relation is Relation.WARP and self._is_at_once(access, access):
+            yield at_once
+
+    def _is_at_once(self, first: Access, second: Access) -> bool:
+        """True of one access that the lanes of a wave make together."""
+        is_one = first.number == second.number and first.agent is Agent.THREAD
+        return is_one and self.kernel.is_lock_step
 
     def _is_settled(self, first: Access, second: Access) -> bool:
         """True of plain accesses that arithmetic sets apart, or others with the same places
@@ -457,7 +474,7 @@ class _Judge:
         one, other = self._plain_span(first), self._plain_span(second)
         if one is None or other is None:
             return False
-        spans = one, other
+        spans = one, other, self._is_at_once(first, second)
         if spans in self.settled:
             return True
         is_of_many = not (self._is_one_cta or self._is_one_thread)
@@ -684,12 +701,9 @@ class _Judge:
             *tickets(self.kernel, (first, second), relation),
             *handed_tickets(self.kernel, (first, second), relation),
         )
-        is_again = relation is Relation.THREAD and first.number == second.number
+        is_again = first.number == second.number and relation in (Relation.THREAD, Relation.WARP)
         if is_again:
-            # One execution of a copy does not conflict with itself.
-            iterations = [loop.iteration for loop in self.kernel.loops_of(first.instruction)]
-            again = AnyOf(tuple(Not(Compare("eq", i, 0, i, 1)) for i in iterations))
-            constraints = (*constraints, again)
+            constraints = (*constraints, *self._rounds(first, relation))
         is_of_warps = alike & self.kernel.lanes - 1 == self.kernel.lanes - 1
         is_of_warps &= relation is Relation.CTA
         solver = self._solver(relation, splits_warps=is_of_warps)
@@ -714,8 +728,10 @@ class _Judge:
             self.rules.add("solver")
             return True
         order = self._order(first, second, pair)
-        if self._is_ordered(first, second, order) or (
-            is_strong and order.strength is Strength.ABSENT
+        if (
+            self._is_ordered(first, second, order)
+            or (is_strong and order.strength is Strength.ABSENT)
+            or (is_again and self._may_agree(first, relation, answer))
         ):
             return True
         if self.ends_early:
@@ -1317,6 +1333,17 @@ class _Judge:
         if relation is Relation.GRID and not _asks_size(first, second):
             return excludes((self.kernel.lanes, 1, 1))
         return all(map(excludes, self.blocks[:2]))  # Of one dimension.
+
+    def _may_agree(self, store: Access, relation: Relation, answer: Answer) -> bool:
+        """True of lanes that may store to one place together, and then one value: assumed."""
+        is_unknown = store.value is None or self._data_in(terms_of(store)) is not None
+        is_unknown |= answer is Answer.UNKNOWN
+        if relation is not Relation.WARP or not self._is_at_once(store, store):
+            return False
+        if is_unknown or self._may_be_one_value(store):
+            self.assumptions.add(Assumption.LANES_AGREE)
+            return True
+        return False
 
     def _may_be_one_value(self, access: Access) -> bool:
         """True if a store by several threads to one place may be of one value: one from memory

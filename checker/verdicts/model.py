@@ -466,6 +466,7 @@ class Assumption(FastStrEnum):
     READ_BEFORE_WRITE = "a read that only execution orders before a write is done"
     ONE_CTA = "the grid is one CTA, as the kernel reads no block index"
     EQUAL_VALUES = "threads that write equal values to one place leave that value"
+    LANES_AGREE = "lanes of a wave that write one place at once write one value"
     ONE_THREAD = "a CTA is one thread, as the kernel reads no thread index"
     TENSOR_BYTES = "tensor copies have the bytes that their mbarriers expect"
     DEPENDENTS_WAIT = "grids that start early wait for this one before they access its memory"

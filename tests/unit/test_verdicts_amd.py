@@ -13,6 +13,7 @@ from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
     Access,
+    Assumption,
     Kernel,
     Order,
     OrderRule,
@@ -743,6 +744,38 @@ def test_a_lock_in_memory_guards_what_is_in_lds() -> None:
     assert _verdict(body).kind is VerdictKind.RACE_FREE
     unwaited = _without(body, "s_waitcnt lgkmcnt(0) expcnt(6)")
     assert _verdict(unwaited).kind is not VerdictKind.RACE_FREE
+
+
+_TOGETHER = """
+	s_mov_b32 s9, 0
+.Lnext:
+	global_load_dword v6, v1, s[4:5]
+	s_waitcnt vmcnt(0) ; loaded
+	v_add_u32_e32 v5, s9, v1
+	ds_write_b32 v5, v6
+	s_add_i32 s9, s9, 4
+	s_cmp_lt_u32 s9, 64
+	s_cbranch_scc1 .Lnext
+"""
+
+
+def test_lanes_of_one_store_do_not_write_one_place() -> None:
+    """One iteration after another writes the neighbour's place: no two lanes do so together."""
+
+    def verdict(body: str) -> Verdict:
+        one_wave = kernel_text(body).replace("workgroup_size: 256", "workgroup_size: 64")
+        return _judged(read_assembly(one_wave, "k.s"))
+
+    proved = verdict(_TOGETHER)
+    assert proved.kind is VerdictKind.RACE_FREE
+    assert Assumption.LANES_AGREE not in proved.assumptions
+    halved = _TOGETHER.replace("ds_write_b32 v5", "v_and_b32_e32 v5, -8, v5\n\tds_write_b32 v5")
+    assert verdict(halved).kind is VerdictKind.RACE
+    # What lanes have worked out together may be one value.
+    sum_of_all = "v_add_u32_dpp v6, v6, v6 row_bcast:31 row_mask:0xf bank_mask:0xf"
+    agreed = verdict(halved.replace("; loaded", f"\n\t{sum_of_all}"))
+    assert agreed.kind is VerdictKind.RACE_FREE
+    assert Assumption.LANES_AGREE in agreed.assumptions
 
 
 _PACKET = """
