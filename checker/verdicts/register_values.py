@@ -7,7 +7,7 @@ others, "Efficiently Computing Static Single Assignment Form".
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.model import Literal, Loop, Obstacle, SyncGroup, loops_by_block
@@ -131,17 +131,29 @@ class RegisterValues(ABC):
     # One pass
 
     def _solved_walks(self) -> None:
-        """Walk until no register of a loop is newly known."""
+        """Walk until nothing is newly known, again from the first block on of which something
+        is."""
+        blocks = self.order
         for _ in range(_PASSES):
-            self._walk()
-            if not self._solve():
+            self._forget(frozenset(blocks))
+            self._walk(blocks)
+            if not (news := self._solve()):
                 break
+            first = next(place for place, block in enumerate(self.order) if block in news)
+            blocks = self.order[first:]
 
-    def _walk(self) -> None:
-        self._own, self.edge_literals = {}, {}
-        self._homes, self.conditions = {}, {}
-        self._open, self.block_of_phi = {}, {}
-        for block in self.order:
+    def _forget(self, blocks: Set[int]) -> None:
+        """Remove what an earlier walk has found in some blocks and all that come after them."""
+        for found in (self._own, self._homes, self.conditions):
+            for block in blocks & found.keys():
+                del found[block]
+        edges, phis = self.edge_literals, self.block_of_phi
+        self.edge_literals = {edge: own for edge, own in edges.items() if edge[0] not in blocks}
+        self._open = {place: own for place, own in self._open.items() if place[0] not in blocks}
+        self.block_of_phi = {phi: block for phi, block in phis.items() if block not in blocks}
+
+    def _walk(self, blocks: Sequence[int]) -> None:
+        for block in blocks:
             self._own[block], self._homes[block] = {}, {}
             self._condition(block)
             self._enter(block)
@@ -291,25 +303,30 @@ class RegisterValues(ABC):
         grown = e.apply("mul", (times, e.resized(step, start.bits)), start.bits)
         return e.apply(operation, (start, grown), start.bits)
 
-    def _solve(self) -> bool:
-        """Find registers of loops that change by a step, outer loops first; true if some are
-        new."""
+    def _solve(self) -> Set[int]:
+        """Find registers of loops that change by a step, outer loops first; the loops' heads where
+        some are new."""
         fresh: dict[tuple[int, str], tuple[str, Value]] = {}
         solving = set[Value]()
         for block in self.order:
+            ends: tuple[Mapping[Value, Value], Mapping[Value, Value]] | None = None
             for register in self._phis.get(block, ()):
                 phi = self._open.get((block, register))
                 if phi is None:
                     continue
                 step = self._step_of(self.loops[block], register, phi)
-                if step is None and (value := self._sequence(block, phi)) is not None:
-                    step = "sequence", value
+                if step is None:
+                    ends = ends or self._starts_and_following(block)
+                    iteration = self.loops[block].iteration
+                    value = sequence_of(self.expressions, iteration, phi, *ends)
+                    step = None if value is None else ("sequence", value)
                 if step is None or leaves((step[1],)) & solving:
                     continue
                 fresh[block, register] = step
                 solving.add(phi)
+        news = {place[0] for place, step in fresh.items() if self._solved.get(place) != step}
         self._solved |= fresh
-        return bool(fresh)
+        return news
 
     def _step_of(self, loop: Loop, register: str, phi: Opaque) -> tuple[str, Value] | None:
         coming = {self._at_end(latch, register) for latch in loop.latches}
@@ -329,9 +346,10 @@ class RegisterValues(ABC):
             return None
         return "add", step
 
-    def _sequence(self, block: int, phi: Opaque) -> Value | None:
-        """The value of a register that comes back to where a loop began, with others of it."""
-        loop = self.loops[block]
+    def _starts_and_following(
+        self, block: int
+    ) -> tuple[Mapping[Value, Value], Mapping[Value, Value]]:
+        """The open registers of a loop, as ``sequence_of`` has them."""
         starts: dict[Value, Value] = {}
         following: dict[Value, Value] = {}
         for register in self._phis[block]:
@@ -339,7 +357,7 @@ class RegisterValues(ABC):
             known = self._start_and_next(block, register)
             if own is not None and known is not None and known[1].bits == own.bits:
                 starts[own], following[own] = known
-        return sequence_of(self.expressions, loop.iteration, phi, starts, following)
+        return starts, following
 
     def recurrences(self) -> dict[Value, tuple[Value, ...]]:
         """The registers of loops that stay unknown, each with the iteration, and its values before

@@ -35,9 +35,13 @@ def sequence_of(
     ``starts``: of the registers that are not known yet, their values where the loop is entered;
     ``following``: those in the next iteration.
     """
+    if register not in starts:
+        return None
+    if (value := _rotated(e, iteration, register, starts, following)) is not None:
+        return value
+    if number_of(starts[register]) is None:
+        return None
     own = _dependent(register, following)
-    if own is not None and all(following[each] in own for each in own):
-        return _rotated(e, iteration, register, starts, following)
     if own is None or any(number_of(starts[each]) is None for each in own):
         return None
     first = {each: starts[each] for each in own}
@@ -64,7 +68,7 @@ def _rotated(
     """The value of a register that others take turns with: two buffers that are swapped."""
     turns = [register]
     while (turn := following[turns[-1]]) is not register:
-        if turn in turns or len(turns) == _MOST_TURNS:
+        if turn in turns or turn not in following or len(turns) == _MOST_TURNS:
             return None
         turns.append(turn)
     value = starts[turns[-1]]

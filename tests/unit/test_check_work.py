@@ -21,9 +21,11 @@ from fencewright.checker.nvidia import findings, phases, surplus, waits
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
 from fencewright.checker.verdicts import arithmetic, intervals, iterations
 from fencewright.checker.verdicts.amd import judge as judge_amd
+from fencewright.checker.verdicts.amd.booleans import Booleans
 from fencewright.checker.verdicts.amd.halves import Halves
 from fencewright.checker.verdicts.arithmetic import is_alike
-from fencewright.checker.verdicts.model import Kernel
+from fencewright.checker.verdicts.expressions import Expressions
+from fencewright.checker.verdicts.model import Kernel, Literal
 from fencewright.checker.verdicts.ptx import kernel
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.ptx.values import Registers
@@ -131,6 +133,33 @@ def test_operands_of_arithmetic_are_not_kept() -> None:
     own = {each.number: each.statement for each in function.instructions}
     assert kept
     assert all(own[number].kind is not Kind.COMPUTE for number, _ in kept)
+
+
+def test_registers_are_walked_again_from_the_first_loop_with_news_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walked: list[int] = []
+    steps = Registers._steps  # pyright: ignore[reportPrivateUsage]
+
+    def counted(registers: Registers, block: int) -> None:
+        walked.append(block)
+        steps(registers, block)
+
+    monkeypatch.setattr(Registers, "_steps", counted)
+    loop = "$B:\n\tadd.s32 %r2, %r2, 1;\n\tsetp.lt.s32 %p1, %r2, %r1;\n\t@%p1 bra $B;\n\tret;"
+    file = read_ptx(inputs.ptx(1, 20).replace("\tret;", loop))
+    registers = Registers(Places(file, file.functions["k0"]))
+    assert len(walked) == len(registers.order) + 2
+
+
+def test_conditions_are_put_into_each_part_of_a_truth_value_once() -> None:
+    table = ValueTable(1 << 10)
+    booleans = Booleans(Expressions(table))
+    value = first = table.opaque("first", 1)
+    for n in range(40):
+        sides = (table.apply("or", (value, table.opaque(f"{n}{x}", 1)), 1) for x in "ab")
+        value = table.apply("and", tuple(sides), 1)
+    assert booleans.restricted(value, (Literal(first, False),)) is not value
 
 
 def test_barriers_of_a_function_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

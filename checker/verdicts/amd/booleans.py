@@ -4,8 +4,9 @@ Code saves EXEC, narrows it and restores it (``s_and_saveexec``, ``s_or``): the 
 the saved mask, and is taken for that part, so that a restored mask is the one that was saved.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import reduce
+from operator import is_
 
 from fencewright.checker.verdicts.expressions import Expressions, number_of
 from fencewright.checker.verdicts.model import Literal
@@ -24,6 +25,9 @@ class Booleans:
         self.true = expressions.constant(1, 1)
         self.false = expressions.constant(0, 1)
         self._made: dict[tuple[str, Value, Value], Value] = {}
+        self._literals: Iterable[Literal] = ()
+        self._known: dict[Value, Value] = {}
+        """The conditions that values were restricted by last, and what holds under them."""
 
     def both(self, a: Value, b: Value) -> Value:
         """Both hold."""
@@ -60,24 +64,26 @@ class Booleans:
 
     def restricted(self, value: Value, literals: Iterable[Literal]) -> Value:
         """A truth value where some conditions hold."""
-        known: dict[Value, Value] = {}
-        for each in literals:
-            known[each.value] = self.true if each.polarity else self.false
-        return self._restricted(value, known) if known else value
+        if literals is not self._literals:
+            self._literals = literals
+            of = self.false, self.true
+            self._known = {each.value: of[each.polarity] for each in literals}
+        return self._restricted(value, self._known) if self._known else value
 
-    def _restricted(self, value: Value, known: Mapping[Value, Value]) -> Value:
-        if value in known:
-            return known[value]
-        if not _is_connective(value):
-            return value
+    def _restricted(self, value: Value, known: dict[Value, Value]) -> Value:
+        if (found := known.get(value)) is not None or not _is_connective(value):
+            return value if found is None else found
         assert isinstance(value, Apply)
         parts = [self._restricted(part, known) for part in value.arguments]
-        if all(new is old for new, old in zip(parts, value.arguments, strict=True)):
-            return value
-        if value.operation == "not":
-            return self.negated(parts[0])
-        join = {"and": self.both, "or": self.either, "xor": self.differs}[value.operation]
-        return reduce(join, parts)
+        if all(map(is_, parts, value.arguments)):
+            found = value
+        elif value.operation == "not":
+            found = self.negated(parts[0])
+        else:
+            join = {"and": self.both, "or": self.either, "xor": self.differs}[value.operation]
+            found = reduce(join, parts)
+        known[value] = found
+        return found
 
     def _short(self, operation: str, a: Value, b: Value) -> Value:
         key = operation, a, b

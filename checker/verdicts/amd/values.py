@@ -9,7 +9,7 @@ scalar register that is written there is not known after it, but for a mask that
 bit as it was. Source: MI300 ISA 3.3, EXEC; LLVM AMDGPUUsage, "Initial Kernel Execution State".
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeGuard
@@ -109,10 +109,11 @@ class LaneRegisters(RegisterValues):
             numbers[block] = tuple(range(first, len(self.steps)))
         self.numbers = numbers
         self.threads = self.function.threads or MOST_THREADS
-        self._named_pairs: set[tuple[int, str]] = set()
         self.executed: dict[int, Executed] = {}
         self.wide: set[int] = set()
         self.undecided: set[int] = set()
+        self._starts: dict[tuple[int, str], Value] = {}
+        self._some: dict[int, Value] = {}
         self.reads_cluster_slot = False
         self._carries: dict[Value, tuple[str, Value, Value]] = {}
         self._addresses: dict[Value, Value | None] = {}
@@ -436,19 +437,20 @@ class LaneRegisters(RegisterValues):
                 self._starts[block, register] = start
         return super()._phi(block, register)
 
-    def _walk(self) -> None:
-        self._starts: dict[tuple[int, str], Value] = {}
-        self._some: dict[int, Value] = {}
-        self._news = False
-        self.wide, self.undecided = set(), set()
-        super()._walk()
+    def _forget(self, blocks: Set[int]) -> None:
+        super()._forget(blocks)
+        starts = self._starts
+        self._starts = {place: own for place, own in starts.items() if place[0] not in blocks}
+        self._news = set[int]()
+        self.wide -= blocks
+        self.undecided -= blocks
 
-    def _solve(self) -> bool:
+    def _solve(self) -> Set[int]:
         fresh = super()._solve()
         for (block, register), _ in [*self._open.items()]:
             if _is_plain(register):
                 self._find_pair(block, register)
-        return fresh or self._news
+        return fresh | self._news
 
     def _find_pair(self, block: int, register: str) -> None:
         """Take two registers for one of 64 bits, if that comes back to a loop's head."""
@@ -475,7 +477,7 @@ class LaneRegisters(RegisterValues):
             return
         rest = tuple(each for each in own if each not in (low, high))
         self._phis[block] = (*rest, f"{kind}{low} {high}")
-        self._news = True
+        self._news.add(block)
 
     # Instructions
 

@@ -1,6 +1,6 @@
 """Values of the registers of a PTX function at each instruction."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from fencewright.checker.verdicts.expressions import leaves, number_of, variable_named
 from fencewright.checker.verdicts.ptx.operations import compared, value_of
@@ -103,9 +103,10 @@ class Registers(RegisterValues):
 
     # One pass
 
-    def _walk(self) -> None:
-        self._used = {}
-        super()._walk()
+    def _forget(self, blocks: Set[int]) -> None:
+        super()._forget(blocks)
+        used, block_of = self._used, self.block_of
+        self._used = {place: own for place, own in used.items() if block_of[place[0]] not in blocks}
 
     def _steps(self, block: int) -> None:
         for each in self.function.blocks[block].instructions:
