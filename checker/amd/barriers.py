@@ -7,7 +7,6 @@ issued. A barrier orders what is done when it is reached, not what is in flight 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Protocol
 
 from fencewright.checker.amd.accesses import CLUSTER_BARRIER, Operation
 from fencewright.checker.amd.kept import kept, kept_sets
@@ -107,23 +106,14 @@ def _number_of(barrier: Operation) -> tuple[str, ...]:
     return () if barrier.step is None else tuple(map(str, barrier.step.instruction.operands))
 
 
-class _Place(Protocol):
-    """A place in the code."""
-
-    @property
-    def flight(self) -> int:
-        """The operations that may be in flight there."""
-        ...
-
-
 class Barriers:
-    """The barriers of one function. ``places``: what holds at each operation, by its number."""
+    """The barriers of one function. ``flights``: as ``LiftedFunction`` has them."""
 
-    def __init__(self, code: Code, places: Mapping[int, _Place]):
+    def __init__(self, code: Code, flights: Mapping[int, int]):
         self.code = code
-        self.places = places
+        self.flights = flights
         self.barriers = [
-            each for each in code.operations if each.kind is Kind.BARRIER and each.number in places
+            each for each in code.operations if each.kind is Kind.BARRIER and each.number in flights
         ]
         self.after, self.earlier = kept_sets(code.others), kept_sets(code.others)
         for each in self.barriers:
@@ -131,7 +121,7 @@ class Barriers:
         self.delivered = 0
         self._to_lds = code.of_kinds(Kind.COPY)
         self._counted = code.accesses | self._to_lds
-        if (self.barriers or self._to_lds) and self.places:
+        if (self.barriers or self._to_lds) and self.flights:
             states = kept(code.others, _masks_of, lambda parts: _At(*parts))
             states[0] = _At()
             solve_in_place(graph_of(code.flow.blocks), states, self._leave, [0])
@@ -165,17 +155,17 @@ class Barriers:
     def _leave(self, number: int, at: _At) -> _At:
         last, issued, since = at.last, at.issued, 0
         for _, operation in self.code.counted[number]:
-            if operation is None or operation.number not in self.places:
+            if operation is None:
                 continue
             own, bit = operation.number, operation.bit
             if operation.kind is Kind.BARRIER:
                 self._note_after(last, since)
-                self.delivered |= issued & ~self.places[own].flight
+                self.delivered |= issued & ~self.flights[own]
                 self.earlier[own] |= issued
                 last, issued, since = bit, issued | bit, 0
                 continue
             if not self.barriers and operation.in_lds and operation.reads:
-                self.delivered |= issued & ~self.places[own].flight
+                self.delivered |= issued & ~self.flights[own]
             counts = bit & self._counted
             issued, since = issued | bit, since | counts
         self._note_after(last, since)

@@ -125,6 +125,7 @@ class _Places(Mapping[int, Place]):
         return len(self._stretch_of)
 
 
+_STORE_COUNTERS = ("vmcnt", "vscnt", "storecnt")
 _UNORDERED = CounterEventKind.SCALAR | CounterEventKind.FLAT
 _NO_READS = (0,) * len(LEVELS)
 
@@ -152,6 +153,11 @@ class LiftedFunction:
     waits: Mapping[int, Mapping[str, int]]
     """By the ``id`` of a wait's step the counts that it waits for; of counters that may be out of
     order, 0 alone."""
+    flights: Mapping[int, int]
+    """By the number of a barrier, and where there are copies to LDS of a read of LDS, the
+    operations that may be in flight there."""
+    after_waits: int
+    """The operations right after a wait that is for stores alone: for others to see them."""
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -166,7 +172,7 @@ class LiftedFunction:
     @cached_property
     def barriers(self) -> Barriers:
         """The operations between its barriers."""
-        return Barriers(self.code, self.places)
+        return Barriers(self.code, self.flights)
 
     def at(self, line: int) -> tuple[Operation, ...]:
         """The operations of a line of the assembly."""
@@ -353,17 +359,35 @@ def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
     places: dict[int, Place] = {}
     stretches = _Places(code, entries) if is_long(code.others) else None
     waits: dict[int, Mapping[str, int]] = {}
+    flights, has_copies = kept_sets(code.others), bool(code.of_kinds(Kind.COPY))
+    after_waits, is_after = 0, False
     last, place = -1, 0
     for number, step, operation, state in walk(code, entries):
+        is_after = is_after and number == last
         last, place = number, place + 1 if number == last else 0
         if stretches is not None and place % _STRETCH == 0:
             stretches.begin(number, place, state)
         if operation is None:
             if step.effects.kind is Kind.WAIT:
-                waits[id(step)] = _counts_in(state, code.waits[step.instruction.line])
-        elif stretches is None:
+                counts = code.waits[step.instruction.line]
+                waits[id(step)] = _counts_in(state, counts)
+                is_after = is_after or _is_for_stores(code, state, counts)
+            continue
+        after_waits |= operation.bit if is_after else 0
+        is_after = False
+        if operation.kind is Kind.BARRIER or (has_copies and operation.in_lds and operation.reads):
+            flights[operation.number] = state.flight
+        if stretches is None:
             places[operation.number] = place_of(state)
-    return LiftedFunction(code, places if stretches is None else stretches, waits)
+    of_all = places if stretches is None else stretches
+    return LiftedFunction(code, of_all, waits, flights, after_waits)
+
+
+def _is_for_stores(code: Code, state: State, counts: Mapping[str, int]) -> bool:
+    if all(counts.get(name) != 0 for name in _STORE_COUNTERS):
+        return False
+    flight = state.flight & code.in_memory
+    return bool(flight & code.writes) and not flight & code.reads
 
 
 def _counts_in(state: State, counts: Mapping[str, int]) -> Mapping[str, int]:

@@ -55,11 +55,13 @@ def places_of_hazards(code: Code, entries: Mapping[int, State]) -> set[Place]:
 def _steps(code: Code, number: int, entry: State) -> Iterator[tuple[Step, State]]:
     """The steps of a block, each with the state before it, which is the same object for all."""
     state = entry.copy()
-    changing = {id(step): operation for step, operation in code.counted[number]}
+    counted = iter(code.counted[number])
+    changing, operation = next(counted, (None, None))
     for step in code.flow.blocks[number].steps:
         yield step, state
-        if id(step) in changing:
-            state.step(code, step, changing[id(step)])
+        if step is changing:
+            state.step(code, step, operation)
+            changing, operation = next(counted, (None, None))
 
 
 _TEXTS: Mapping[Rule, str] = MappingProxyType(
@@ -156,13 +158,14 @@ class _Analysis:
         blocks, entries = self.flow.blocks, self.entries
         function = self.flow.function
         labels = {each.name for each in function.body if isinstance(each, AssemblyLabel)}
+        labels.add(function.name)
         for number in entries:
             last = blocks[number].steps[-1] if blocks[number].steps else None
             if last is None or last.effects.kind not in _JUMPS:
                 continue
             target = last.instruction.operands[0] if last.instruction.operands else ""
             name = target.strip('"') if isinstance(target, str) else str(target)
-            if not isinstance(target, Registers) and name not in labels | {function.name}:
+            if not isinstance(target, Registers) and name not in labels:
                 text = f"'{name}' is no label of this function: what follows there is not checked"
                 self._add(Rule.UNREACHED, last, text, last.instruction.line)
         ends = [block.steps[-1] for n, block in enumerate(blocks) if n in entries and block.steps

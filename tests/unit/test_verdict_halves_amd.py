@@ -27,8 +27,7 @@ def findings(*body: str, mode: Mode = GFX942) -> list[Finding]:
 
 def findings_in(text: str, mode: Mode) -> list[Finding]:
     code = code_of(flow_of(read_assembly(text, "f.s").functions["f"]), mode)
-    entries = solve(code)
-    verdict = judge(kernel_of(guarantees_of(code, entries), entries))
+    verdict = judge(kernel_of(guarantees_of(code, solve(code))))
     assert verdict.kind is VerdictKind.NOT_JUDGED
     return list(findings_of(verdict))
 

@@ -84,7 +84,7 @@ def _verdict(body: str, chip: str = "gfx942", lds: int = 1024, tgsplit: int = 0)
 
 def _judged(assembly: Assembly) -> Verdict:
     checked = check(assembly, assembly.functions["k"])
-    return judge(kernel_of(checked.lifted, checked.entries))
+    return judge(kernel_of(checked.lifted))
 
 
 def _without(body: str, piece: str) -> str:

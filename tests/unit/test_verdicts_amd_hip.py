@@ -39,7 +39,7 @@ def judged(chip: str, name: str) -> Verdict:
     """The verdict on a kernel without a launch."""
     assembly = hip_assembly(HIP, chip)
     checked = check(assembly, assembly.functions[name])
-    return judge(kernel_of(checked.lifted, checked.entries))
+    return judge(kernel_of(checked.lifted))
 
 
 @pytest.mark.parametrize("chip", CHIPS)

@@ -36,7 +36,7 @@ def _judged(body: str, chip: str = "gfx942", dimensions: int = 1) -> Verdict:
         text = text.replace("s_waitcnt lgkmcnt(0)", "s_wait_kmcnt 0x0")
     assembly = read_assembly(text, "k.s")
     checked = check(assembly, assembly.functions["k"])
-    return judge(kernel_of(checked.lifted, checked.entries))
+    return judge(kernel_of(checked.lifted))
 
 
 def _number(value: Value, known: dict[Value, int]) -> int:
@@ -452,7 +452,7 @@ def test_a_kernel_that_reads_no_third_number_of_a_block_has_the_second_alone():
     def reads(text: str) -> frozenset[str]:
         assembly = read_assembly(text, "k.s")
         checked = check(assembly, assembly.functions["k"])
-        return kernel_of(checked.lifted, checked.entries).specials
+        return kernel_of(checked.lifted).specials
 
     assert reads(text) == {"%tid.x", "%ctaid.y"}
     assert "%ctaid.z" in reads(text.replace("workgroup_id_y 1", "workgroup_id_z 1"))

@@ -25,7 +25,7 @@ def judged(seed: int) -> tuple[Verdict, bool, str]:
     body = BEGIN + Maker(seed, chip, split=split).body()
     code = assembly(body, chip, split=split)
     checked = check(code, code.functions["k"])
-    kernel = kernel_of(checked.lifted, checked.entries)
+    kernel = kernel_of(checked.lifted)
     verdict = judge(kernel, Launch((128, 1, 1), (2, 1, 1)))
     launch = parse_launch("k<<<2, 128>>>(i32[256], i32[256], i32[256])")
     executed = judge_kernel(code, launch)

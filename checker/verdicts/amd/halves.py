@@ -22,7 +22,6 @@ from fencewright.checker.amd.spins import (
     scalar_address,
     spins_of,
 )
-from fencewright.checker.amd.state import Code, State, walk
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.amd.lemmas import (
     CdnaLemma,
@@ -40,38 +39,17 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import FLOAT_KINDS, L2PerAgent, Scope
 
-_STORE_COUNTERS = ("vmcnt", "vscnt", "storecnt")
 _PLAIN_STORE, _PLAIN_LOAD = Form(Kind.STORE), Form(Kind.LOAD)
 
 
-def after_waits(code: Code, entries: Mapping[int, State]) -> int:
-    """The set of operations right after a wait that is for stores alone: for others to see
-    them."""
-    found, is_after, last = 0, False, -1
-    for block, step, operation, state in walk(code, entries):
-        if block != last:
-            last, is_after = block, False
-        if step.effects.kind is Kind.WAIT:
-            counts = code.waits[step.instruction.line]
-            flight = state.flight & code.in_memory
-            of_stores = any(counts.get(name) == 0 for name in _STORE_COUNTERS)
-            is_alone = bool(flight & code.writes) and not flight & code.reads
-            is_after = is_after or (of_stores and is_alone)
-        elif operation is not None:
-            found |= operation.bit if is_after else 0
-            is_after = False
-    return found
-
-
 class Halves:
-    """Finds the halves of one function. ``entries``: the states where its blocks begin."""
+    """Finds the halves of one function."""
 
-    def __init__(self, handing: Handing, entries: Mapping[int, State]):
+    def __init__(self, handing: Handing):
         self.handing = handing
         self.lifted: LiftedFunction = handing.lifted
         self.code = self.lifted.code
         self.places = self.lifted.places
-        self.entries = entries
         self.own = (1 << self.code.others) - 1
 
     def __call__(self, kernel: Kernel, *, is_decided: bool) -> Sequence[OneSide]:
@@ -114,7 +92,7 @@ class Halves:
         barriers = self.lifted.barriers
         unwaited = barriers.unwaited()
         for barrier in barriers.barriers:
-            flight = self.places[barrier.number].flight
+            flight = self.lifted.flights[barrier.number]
             # What is waited for elsewhere may be for a later one: a ring of buffers.
             pending = code.those(flight & (code.in_lds | unwaited))
             after = code.those(barriers.met(barrier)) if pending else ()
@@ -176,7 +154,6 @@ class Halves:
 
     def _signals(self) -> Iterator[OneSide]:
         """The accesses that may publish while a write-back, or others' stores, may be in flight."""
-        known = propagated(self.code, self.places)
         back: dict[int, OneSide] = {}
         others: list[OneSide] = []
         for write in self.code.operations:
@@ -185,11 +162,11 @@ class Halves:
             place = self.places.get(write.number)
             if place is None or self._is_read_here(write):
                 continue
-            for each in self._behind_write_backs(write, place, known):
+            for each in self._behind_write_backs(write, place):
                 back.setdefault(each.about[0], each)
             for each in self._behind_others(write, place):
                 back.setdefault(each.about[0], each)
-            others += self._behind_barriers(write, place, known)
+            others += self._behind_barriers(write, place)
         yield from back.values()
         # One half of a function says it all: loops of real kernels have it everywhere.
         yield from sorted(others, key=lambda each: not each.is_sure)[:1]
@@ -208,22 +185,16 @@ class Halves:
         if effects is not None and effects.rmw in FLOAT_KINDS and not effects.defines:
             return False
         by_bits = self.code.mode.chip.scope_bits or operation.kind is Kind.RMW
-        return by_bits or bool(self._after_waits & operation.bit)
+        return by_bits or bool(self.lifted.after_waits & operation.bit)
 
-    @cached_property
-    def _after_waits(self) -> int:
-        return after_waits(self.code, self.entries)
-
-    def _behind_write_backs(
-        self, write: Operation, place: Place, known: Propagated
-    ) -> Iterator[OneSide]:
+    def _behind_write_backs(self, write: Operation, place: Place) -> Iterator[OneSide]:
         """A write-back that is in flight when what publishes issues."""
         for number, covers in place.covered.items():
             back = self.code.operations[number]
             stores = self.code.those(
                 (covers[Visibility.AGENT] | covers[Visibility.SYSTEM]) & self.own
             )
-            handed = self.code.those(self._handed(covers, known))
+            handed = self.code.those(self._handed(covers))
             if not stores and not handed:
                 continue
             payload = next(
@@ -244,9 +215,13 @@ class Halves:
                 remedy=f"write {self._wait_for(back)} before this",
             )
 
-    def _handed(self, covers: Sequence[int], known: Propagated) -> int:
+    @cached_property
+    def _known(self) -> Propagated:
+        return propagated(self.code, self.places)
+
+    def _handed(self, covers: Sequence[int]) -> int:
         """The barriers and waits for flags at which others hand over what a write-back covers."""
-        places = 0
+        places, known = 0, self._known
         for reach, bits in enumerate(covers):
             sure = known.at[reach] | (self._flags if known.in_lds[reach] else 0)
             places |= bits >> self.code.others & sure
@@ -285,18 +260,16 @@ class Halves:
                         remedy=f"write {self._wait_for(back)} before the barrier",
                     )
 
-    def _behind_barriers(
-        self, write: Operation, place: Place, known: Propagated
-    ) -> Iterator[OneSide]:
+    def _behind_barriers(self, write: Operation, place: Place) -> Iterator[OneSide]:
         """Stores that other waves may have in flight since a barrier, when this one publishes."""
         code = self.code
-        is_told = self._tells_stores or self._after_waits & write.bit
+        is_told = self._tells_stores or self.lifted.after_waits & write.bit
         if write.is_vector_store and not is_told:
             return  # Where every store goes through, its bits do not say that it publishes.
         for barrier in code.those(place.unflushed_since_barrier):
             stores = [
                 each
-                for each in code.those(known.stores_at_barrier[barrier.number])
+                for each in code.those(self._known.stores_at_barrier[barrier.number])
                 if each.number in self.accesses and self._may_be_of_two_waves(each, write)
             ]
             # Stores that stay in an L2 of many are not published without a write-back.
@@ -465,10 +438,10 @@ class Halves:
             return  # No wave has acquired from another work-group: there is nothing new to read.
         wanted = code.mode.caches(Scope.AGENT) & ~Caches.SYSTEM
         for load in code.operations:
-            place = self.places.get(load.number)
-            if not load.is_scalar_load or place is None or load.number not in self.accesses:
+            if not load.is_scalar_load or load.number not in self.accesses:
                 continue
-            if self._is_written_here(load):
+            place = self.places.get(load.number)
+            if place is None or self._is_written_here(load):
                 continue
             stale = code.those(place.stale[-1] & self.own)
             some = [e for e in stale if e.is_invalidate and not wanted & ~e.effect.invalidates]

@@ -44,7 +44,7 @@ def judged(
     ``steps``: those of its file. ``finds_surplus``: what can go is found too, not only waits for
     nothing.
     """
-    kernel = kernel_of(checked.lifted, checked.entries)
+    kernel = kernel_of(checked.lifted)
     verdict = judge(kernel, launch, steps)
     function = checked.lifted.code.flow.function
     sources = {each.line: each.source for each in function.instructions}

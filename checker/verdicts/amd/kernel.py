@@ -12,8 +12,7 @@ from itertools import count
 
 from fencewright.checker.amd.accesses import Mode, Operation
 from fencewright.checker.amd.guarantees import LiftedFunction
-from fencewright.checker.amd.state import State
-from fencewright.checker.verdicts.amd.halves import Halves, after_waits
+from fencewright.checker.verdicts.amd.halves import Halves
 from fencewright.checker.verdicts.amd.lemmas import Handing
 from fencewright.checker.verdicts.amd.values import KERNEL_ARGUMENTS, Executed, LaneRegisters
 from fencewright.checker.verdicts.amd.words import SHARED_BASE
@@ -56,14 +55,14 @@ _COPIES = str(Counter.VMCNT)
 _UNORDERED = CounterEventKind.SCALAR | CounterEventKind.FLAT
 
 
-def kernel_of(lifted: LiftedFunction, entries: Mapping[int, State]) -> Kernel:
-    """The kernel that a function is; ``entries``: the states where its blocks begin."""
-    return _Filler(lifted, entries).kernel()
+def kernel_of(lifted: LiftedFunction) -> Kernel:
+    """The kernel that a function is."""
+    return _Filler(lifted).kernel()
 
 
 class _Filler:
-    def __init__(self, lifted: LiftedFunction, entries: Mapping[int, State]):
-        self.lifted, self.entries = lifted, entries
+    def __init__(self, lifted: LiftedFunction):
+        self.lifted = lifted
         self.code = lifted.code
         self.mode: Mode = lifted.mode
         self.flow = self.code.flow
@@ -131,7 +130,7 @@ class _Filler:
             ordered_queues=frozenset({_COPIES}),
             handing=handing,
             meeting=handing.met_at_barrier,
-            halves=Halves(handing, self.entries),
+            halves=Halves(handing),
             assumes=frozenset({Assumption.NO_CLUSTERS} if registers.reads_cluster_slot else ()),
         )
 
@@ -415,7 +414,7 @@ class _Filler:
         way; and a store is one right after a wait that only stores need, or in an array that polls
         read: there its instruction is that of an atomic store.
         """
-        told = 0 if self.mode.chip.scope_bits else after_waits(self.code, self.entries)
+        told = 0 if self.mode.chip.scope_bits else self.lifted.after_waits
         polled = {each.number for each in accesses if self._polls(each, accesses)}
         decisive = self._decisive(accesses)
         flags = {

@@ -172,7 +172,7 @@ def _errors(findings: Iterator[Finding]) -> set[tuple[int, str]]:
 
 
 def _races(checked: Checked) -> set[tuple[int, str, tuple[int, ...]]]:
-    verdict = judge(kernel_of(checked.lifted, checked.entries))
+    verdict = judge(kernel_of(checked.lifted))
     return {(each.line, each.rule, each.about) for each in findings_of(verdict)}
 
 
