@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 
 from fencewright.lowering.lower import lower
@@ -202,22 +203,31 @@ def covering(
     return chosen
 
 
+TOGETHER = 32
+"""Sequences of one kernel: the assembler spends most of its time on what surrounds one alone."""
+
+
 def module(sequences: Sequence[tuple[Point, Lowered]]) -> str:
-    """A kernel for each sequence, with registers of the right widths for its operands."""
-    return "\n".join(kernel(f"k{n}", *each) for n, each in enumerate(sequences))
+    """Kernels of all sequences."""
+    starts = range(0, len(sequences), TOGETHER)
+    return "\n".join(kernel(f"k{n}", *sequences[n : n + TOGETHER]) for n in starts)
 
 
-def kernel(name: str, point: Point, sequence: Lowered) -> str:
-    """One kernel that consists of one sequence."""
+def kernel(name: str, *sequences: tuple[Point, Lowered]) -> str:
+    """A kernel of one sequence after another, each with registers of the right widths."""
+    body = "".join(starmap(_block, sequences))
+    return f".visible .entry {name}(.param .u64 p) {{\n{body}ret;\n}}\n"
+
+
+def _block(point: Point, sequence: Lowered) -> str:
     bits = max(16, point.width)
     places = {"dst": "%dst", "addr": "%addr", "data": "%data", "compare": "%compare"}
     if not point.returns:
         del places["dst"]
     body = "\n".join(fill_places(sequence.instructions, places, "s"))
     return (
-        f".visible .entry {name}(.param .u64 p) {{\n"
-        f".reg .b64 %addr; .reg .b{bits} %dst, %data, %compare;\n"
-        f"ld.param.u64 %addr, [p];\n{body}\nret;\n}}\n"
+        f"{{\n.reg .b64 %addr; .reg .b{bits} %dst, %data, %compare;\n"
+        f"ld.param.u64 %addr, [p];\n{body}\n}}\n"
     )
 
 

@@ -20,7 +20,6 @@ from ptxas import (
     covering,
     every_point,
     find_assemblers,
-    kernel,
     knows,
     lowered,
     module,
@@ -162,9 +161,10 @@ def test_ptxas_rejects_a_form_below_its_row(form: PtxForm):
     """Emitted one chip or one version too early, each form is an error: no row is too strict."""
     able = next(each for each in ALL if form in forms_of(*each))
     newest = max(able[1], default_version(able[0]))
-    sequence = lowered(SAMPLES[form], able[0], newest)
+    sequence, other = (lowered(each, able[0], newest) for each in (SAMPLES[form], _LOAD))
     assert sequence is not None
-    text = kernel("k", SAMPLES[form], sequence)
+    assert other is not None
+    text = module([(_LOAD, other), (SAMPLES[form], sequence), (_LOAD, other)])
     asked = 0
     for ptxas in ASSEMBLERS:
         if form in LAX and not _knows_94(ptxas):
