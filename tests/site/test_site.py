@@ -115,7 +115,11 @@ def test_a_link_that_leads_nowhere_is_an_error(
     pages.mkdir()
     (pages / "index.md").write_text(f"# Home\n\n[there](start.md#{anchor})\n")
     (pages / "start.md").write_text("# Start\n\n## Here\n")
-    monkeypatch.setattr(site, "navigation", lambda _: [{"Home": "index.md"}, {"Start": "start.md"}])
+
+    def navigation(_index: str) -> list[dict[str, str]]:
+        return [{"Home": "index.md"}, {"Start": "start.md"}]
+
+    monkeypatch.setattr(site, "navigation", navigation)
     if anchor == "here":
         site.build(pages, html)
         assert (html / "start.html").is_file()
