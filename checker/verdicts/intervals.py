@@ -32,6 +32,7 @@ from fencewright.checker.verdicts.model import (
     Not,
     Region,
 )
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.dominance import immediate_dominators
 from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.records import record
@@ -740,19 +741,20 @@ class Walks:
         if (known := self._ways.get(start)) is not None:
             return known
         graph = self._graphs[start]
-        work = [next(iter(graph))]
+        first = next(iter(graph))
         met = () if start is None else self.kernel.conditions(start)
-        found = {work[0]: self._still(self._alike(met), work[0][1])}
-        while work:
-            node = work.pop()
-            for target in graph[node]:
-                own = found[node] | self._uniform.get((node[0], target[0]), Roles())
-                own = self._still(own, target[1])
-                own &= found.get(target, own)
-                if found.get(target) != own:
-                    found[target] = own
-                    work.append(target)
-        self._ways[start] = found
+
+        def along(node: _Node, target: _Node, own: Roles) -> Roles:
+            own |= self._uniform.get((node[0], target[0]), Roles())
+            return self._still(own, target[1])
+
+        found = self._ways[start] = solve(
+            Graph(tuple(graph), graph),
+            {first: self._still(self._alike(met), first[1])},
+            lambda _, own: own,
+            lambda known, coming: known & coming,
+            edge=along,
+        )
         return found
 
     def _is_left_alike(self, head: int) -> bool:

@@ -11,6 +11,7 @@ from fencewright.checker.verdicts.expressions import (
     is_small,
     leaves,
     number_of,
+    parts_of,
 )
 from fencewright.checker.verdicts.model import (
     Access,
@@ -114,14 +115,10 @@ def _before_overflow(
 ) -> Iterator[Literal]:
     """Of a condition on what each iteration shifts up by one more place: it has held also where all
     bits but one, and all, were shifted out, if there have been as many iterations."""
-    work, widths = [literal.value], dict[int, None]()
-    while work:
-        part = work.pop()
-        if isinstance(part, Apply) and loop.iteration in leaves((part,)):
-            if part.operation == "shl" and loop.iteration in leaves(part.arguments[1:]):
-                widths.setdefault(part.bits)
-            work += part.arguments
-    for bits in widths:
+    parts = parts_of((literal.value,), lambda part: loop.iteration not in leaves((part,)))
+    shifts = (each for each in parts if isinstance(each, Apply) and each.operation == "shl")
+    growing = (each for each in shifts if loop.iteration in leaves(each.arguments[1:]))
+    for bits in dict.fromkeys(each.bits for each in growing):
         for number in (bits - 2, bits - 1):
             last = e.constant(number, loop.iteration.bits)
             held = e.substituted(literal.value, {loop.iteration: last})

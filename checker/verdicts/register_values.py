@@ -13,7 +13,7 @@ from fencewright.checker.verdicts.expressions import Expressions, leaves, number
 from fencewright.checker.verdicts.model import Literal, Loop, Obstacle, SyncGroup, loops_by_block
 from fencewright.checker.verdicts.sequences import sequence_of
 from fencewright.lowering.code.dominance import dominates, immediate_dominators, spans_of
-from fencewright.lowering.code.graph import Graph, postorder
+from fencewright.lowering.code.graph import Graph, postorder, walk
 from fencewright.lowering.code.loops import back_edges, by_head, natural_loop
 from fencewright.lowering.code.value import Apply, Iteration, Opaque, Result, Value, ValueTable
 
@@ -118,13 +118,8 @@ class RegisterValues(ABC):
             reached = [each for each in blocks if each in self.dominators]
             if len(reached) < 2:
                 continue
-            work, at = [*set(reached)], set[int]()
-            while work:
-                for target in frontiers.get(work.pop(), ()):
-                    if target not in at:
-                        at.add(target)
-                        work.append(target)
-            for block in at:
+            entered = (target for each in reached for target in frontiers.get(each, ()))
+            for block in walk(entered, lambda each: frontiers.get(each, ())):
                 places.setdefault(block, []).append(register)
         return {block: tuple(own) for block, own in places.items()}
 

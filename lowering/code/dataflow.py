@@ -65,6 +65,30 @@ def solve(
             return states
 
 
+SetT = TypeVar("SetT", int, frozenset[str])
+
+
+def before_each(
+    following: Sequence[Sequence[int]],
+    last: SetT,
+    nothing: SetT,
+    before: Callable[[int, SetT], SetT],
+) -> list[SetT]:
+    """The set before each of numbered instructions, and ``last`` after all of them.
+
+    ``following``: by instruction, those that may run next. ``before``: the set before one, of all
+    that hold before these; ``nothing`` is the empty set.
+    """
+    end = len(following)
+    edges = {**dict(enumerate(following)), end: ()}
+    graph = Graph(tuple(edges), edges).backward
+    start = {**dict.fromkeys(edges, nothing), end: last}
+    after = solve(
+        graph, start, lambda n, own: own if n == end else before(n, own), lambda a, b: a | b
+    )
+    return [*(before(n, after[n]) for n in range(end)), last]
+
+
 class Growing(Protocol):
     """A state that is joined in place: for states that are too large to be made anew at each
     join."""

@@ -1,6 +1,6 @@
 """Control-flow graphs of any code: numbered blocks of a vendor, of a source, or blocks of an IR."""
 
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
@@ -75,21 +75,25 @@ class Graph(Generic[NodeT]):
 
         No path goes on from a node for which ``through`` is false; None: every path goes on.
         """
-        reached = set(starts)
-        work = [*reached]
-        while work:
-            node = work.pop()
-            if through is not None and not through(node):
-                continue
-            for target in self.successors[node]:
-                if target not in reached:
-                    reached.add(target)
-                    work.append(target)
-        return reached
+        if through is None:
+            return set(walk(starts, self.successors.__getitem__))
+        return set(walk(starts, lambda node: self.successors[node] if through(node) else ()))
 
     def reachable_after(self, starts: Iterable[NodeT]) -> set[NodeT]:
         """The nodes that a path of one edge or more leads to from one of ``starts``."""
         return self.reachable(target for node in starts for target in self.successors[node])
+
+
+def walk(starts: Iterable[NodeT], following: Callable[[NodeT], Iterable[NodeT]]) -> Iterator[NodeT]:
+    """The ``starts`` and the nodes that ``following`` leads to from them, once each, in no order of
+    a path; also for graphs that are not written down."""
+    seen, work = set[NodeT](), [*starts]
+    while work:
+        node = work.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            work += following(node)
 
 
 def postorder(

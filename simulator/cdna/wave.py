@@ -15,6 +15,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from fencewright.lowering.code.dataflow import before_each
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope
@@ -510,22 +511,21 @@ class Futures:
         return coming
 
     def _of(self, ops: list[Op]) -> list[int]:
-        future = [0] * len(ops)
-        changed = True
-        while changed:
-            changed = False
-            for op in reversed(ops):
-                own = self.cache_bit if op.code is StepKind.CACHE else 0
-                if op.line >= 0 and not op.in_lds:
-                    own |= 1 << op.line
-                if op.code is not StepKind.END:
-                    own |= future[op.pc + 1]
-                if op.code is StepKind.BRANCH:
-                    own |= future[op.target]
-                if own != future[op.pc]:
-                    future[op.pc] = own
-                    changed = True
-        return future
+        following = [
+            ()
+            if op.code is StepKind.END
+            else (op.pc + 1, op.target)
+            if op.code is StepKind.BRANCH
+            else (op.pc + 1,)
+            for op in ops
+        ]
+
+        def before(pc: int, after: int) -> int:
+            op = ops[pc]
+            own = self.cache_bit if op.code is StepKind.CACHE else 0
+            return after | own | (1 << op.line if op.line >= 0 and not op.in_lds else 0)
+
+        return before_each(following, 0, 0, before)[:-1]
 
 
 class WaveRules:

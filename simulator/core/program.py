@@ -5,7 +5,7 @@ Shared by every model. What an instruction of a target means is the target's own
 everywhere, are here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -233,27 +233,6 @@ Instruction = TypeVar("Instruction")
 
 _RESULTS = ("dst", "success")
 """The fields in which instructions of every model name the registers that they write."""
-
-
-def before_each(
-    following: Sequence[Sequence[int]],
-    at_end: frozenset[str],
-    before: Callable[[int, frozenset[str]], frozenset[str]],
-) -> list[frozenset[str]]:
-    """The names that hold before each instruction, and ``at_end``: the least solution.
-
-    ``following``: the numbers of those that may come next; ``before``: the names before an
-    instruction, from those after it.
-    """
-    found = [frozenset[str]() for _ in following] + [at_end]
-    changed = True
-    while changed:
-        changed = False
-        for n in reversed(range(len(following))):
-            now = before(n, frozenset[str]().union(*(found[each] for each in following[n])))
-            if now != found[n]:
-                found[n], changed = now, True
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
+from fencewright.lowering.code.dataflow import before_each
 from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import Interleaving
@@ -22,9 +23,10 @@ from fencewright.simulator.core.program import (
     Label,
     Move,
     Operand,
-    before_each,
 )
 from fencewright.simulator.core.words import WORD_MASK
+
+_NONE = frozenset[str]()
 
 Derivation: TypeAlias = Mask
 """The writes, as bits, that a value passed through."""
@@ -330,7 +332,7 @@ class Runner(ABC, Generic[RunT, PathT]):
 
     def _reachable_writes(self) -> list[frozenset[str]]:
         written = [frozenset(self.written(each)) for each in self.code]
-        return before_each(self._following(), frozenset(), lambda n, after: after | written[n])
+        return before_each(self._following(), _NONE, _NONE, lambda n, after: after | written[n])
 
     def _following(self) -> list[tuple[int, ...]]:
         """The instructions after each; of a jump the next one too, as if it were conditional."""
@@ -353,7 +355,7 @@ class Runner(ABC, Generic[RunT, PathT]):
         def before(number: int, after: frozenset[str]) -> frozenset[str]:
             return after - assigned[number] | used[number]
 
-        return before_each(self._following(), frozenset[str]().union(*assigned), before)
+        return before_each(self._following(), _NONE.union(*assigned), _NONE, before)
 
 
 COMMON_STEPS: StepFunctions = {

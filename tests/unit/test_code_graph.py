@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from fencewright.lowering.code.dataflow import solve, solve_in_place, visit
-from fencewright.lowering.code.graph import Graph, graph_of
+from fencewright.lowering.code.dataflow import before_each, solve, solve_in_place, visit
+from fencewright.lowering.code.graph import Graph, graph_of, walk
 from fencewright.lowering.code.loops import loops_of
 from fencewright.lowering.code.unknown import after, beside
 
@@ -28,6 +28,34 @@ def test_paths_go_on_until_they_are_stopped() -> None:
     assert graph.reachable_after([0]) == {1, 2, 3}
     assert graph.reachable_after([2]) == {1, 2, 3}
     assert graph.backward.reachable([3]) == {0, 1, 2, 3, 4}
+
+
+def test_a_walk_meets_a_node_once_and_no_more_than_it_is_taken_for() -> None:
+    met: list[int] = []
+
+    def halves(number: int) -> tuple[int, ...]:
+        met.append(number)
+        return (number // 2, number // 3)
+
+    assert sorted(walk([12, 6], halves)) == [0, 1, 2, 3, 4, 6, 12]
+    met.clear()
+    assert 6 in walk([12, 6], halves)
+    assert met == []
+
+
+def test_liveness_goes_back_through_a_loop_and_not_past_a_jump() -> None:
+    # 0: a = ...; 1: use a, b; 2: to 1 or on; 3: to the end; 4: use c
+    uses = [set[str](), {"a", "b"}, set[str](), set[str](), {"c"}]
+
+    def before(number: int, after: frozenset[str]) -> frozenset[str]:
+        return after.difference({"a"} if number == 0 else ()) | uses[number]
+
+    following = [(1,), (2,), (3, 1), (5,), (5,)]
+    live = before_each(following, frozenset({"r"}), frozenset[str](), before)
+    assert [*map(sorted, live)] == [
+        ["b", "r"], ["a", "b", "r"], ["a", "b", "r"], ["r"], ["c", "r"], ["r"],
+    ]  # fmt: skip
+    assert before_each([(0,)], 4, 0, lambda _, after: after | 1) == [1, 4]
 
 
 def test_the_part_of_a_graph_has_the_edges_between_its_nodes() -> None:

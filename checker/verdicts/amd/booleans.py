@@ -4,11 +4,11 @@ Code saves EXEC, narrows it and restores it (``s_and_saveexec``, ``s_or``): the 
 the saved mask, and is taken for that part, so that a restored mask is the one that was saved.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import reduce
 from operator import is_
 
-from fencewright.checker.verdicts.expressions import Expressions, number_of
+from fencewright.checker.verdicts.expressions import Expressions, number_of, parts_of
 from fencewright.checker.verdicts.model import Literal
 from fencewright.lowering.code.value import Apply, Value
 
@@ -153,18 +153,9 @@ def _is_connective(value: Value) -> bool:
     return isinstance(value, Apply) and value.bits == 1 and value.operation in _CONNECTIVES
 
 
-def _parts(value: Value) -> list[Value]:
+def _parts(value: Value) -> Set[Value]:
     """A value and the truth values that it is made of."""
-    found, work = dict[Value, None](), [value]
-    while work:
-        part = work.pop()
-        if part in found:
-            continue
-        found[part] = None
-        if _is_connective(part):
-            assert isinstance(part, Apply)
-            work += part.arguments
-    return [*found]
+    return parts_of((value,), lambda part: not _is_connective(part))
 
 
 def _atoms(value: Value) -> list[Value]:

@@ -38,6 +38,7 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.order.lemmas import SCOPES
 from fencewright.lowering.code.effects import Proxy
+from fencewright.lowering.code.graph import walk
 from fencewright.lowering.code.value import Apply, Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
@@ -285,20 +286,16 @@ def comes_by(
     if instruction is not None and kernel.dominates(instruction, barrier):
         return True
     excluded = {(each.value, not each.polarity) for each in conditions}
+
     # Of the paths from the common dominator, in one iteration, those that contradict no condition.
-    work, seen = [common], {common}
-    while work:
-        current = work.pop()
-        if current == target:
-            return False
+    def following(current: int) -> Iterator[int]:
         for edge in ((current, after) for after in kernel.graph.successors[current]):
             literals = kernel.edge_literals.get(edge, ())
-            if edge in edges or edge[1] in seen:
-                continue
-            if not any((each.value, each.polarity) in excluded for each in literals):
-                seen.add(edge[1])
-                work.append(edge[1])
-    return True
+            is_excluded = any((each.value, each.polarity) in excluded for each in literals)
+            if edge not in edges and not is_excluded:
+                yield edge[1]
+
+    return target not in walk([common], following)
 
 
 def _not(literal: Literal) -> Literal:
@@ -449,16 +446,11 @@ def never_before(kernel: Kernel, second: int, first: int, common: list[Loop]) ->
     if start == target and second < first:
         return False
     heads = {loop.head for loop in common}
-    work, seen = [start], set[int]()
-    while work:
-        for block in kernel.graph.successors[work.pop()]:
-            if block in heads or block in seen:
-                continue
-            if block == target:
-                return False
-            seen.add(block)
-            work.append(block)
-    return True
+
+    def following(block: int) -> list[int]:
+        return [each for each in kernel.graph.successors[block] if each not in heads]
+
+    return target not in walk(following(start), following)
 
 
 def follows(

@@ -6,6 +6,7 @@ loop: then an mbarrier and a number of times are a number of iterations, and the
 One mbarrier is a ring of size 1.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fencewright.checker.verdicts.expressions import (
@@ -36,6 +37,7 @@ from fencewright.checker.verdicts.model import (
     Step,
 )
 from fencewright.checker.verdicts.order.guards import Members
+from fencewright.lowering.code.graph import walk
 from fencewright.lowering.code.value import Apply, Iteration, Result, Value
 
 _MOST_SLOTS = 64
@@ -337,22 +339,15 @@ def is_of_every_iteration(kernel: Kernel, loop: Loop, members: Members) -> bool:
         for number, literal in members
         if literal is None and all(is_steady(each.value) for each in kernel.guards.get(number, ()))
     }
-    work, seen = [loop.head], {loop.head}
-    while work:
-        current = work.pop()
-        if current in there:
-            continue
-        for target in kernel.graph.successors[current]:
+
+    def following(current: int) -> Iterator[int]:
+        for target in () if current in there else kernel.graph.successors[current]:
             literals = kernel.edge_literals.get((current, target), ())
             own = {(each.value, each.polarity) for each in literals}
-            if not own.isdisjoint(passed) or not own.isdisjoint(excluded):
-                continue
-            if target == loop.head:
-                return False
-            if target in loop.blocks and target not in seen:
-                seen.add(target)
-                work.append(target)
-    return True
+            if target in loop.blocks and own.isdisjoint(passed) and own.isdisjoint(excluded):
+                yield target
+
+    return loop.head not in walk(following(loop.head), following)
 
 
 def step_at(kernel: Kernel, instruction: int, step: Step) -> MbarrierStep | None:

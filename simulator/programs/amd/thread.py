@@ -28,6 +28,7 @@ from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.cdna.counters.waits import read_wait
 from fencewright.lowering.cdna.instructions import either_form
 from fencewright.lowering.cdna.kernel import USER_REGISTERS
+from fencewright.lowering.code.dataflow import before_each
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import AddressSpace, Operation
@@ -1298,5 +1299,5 @@ def _live_after(code: Sequence[CdnaInstruction], outcome: frozenset[str]) -> lis
         read = (getattr(each, name, None) for name in _READ)
         return after - {getattr(each, "dst", None)} | {n for n in read if isinstance(n, str)}
 
-    live = common.before_each(following, outcome, before)
+    live = before_each(following, outcome, frozenset[str](), before)
     return [frozenset[str]().union(*(live[n] for n in after)) for after in following]

@@ -8,6 +8,7 @@ after a label takes those that are still read as arguments.
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from fencewright.lowering.code.dataflow import before_each
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.condition import Comparison, Condition
 from fencewright.simulator.core.program import (
@@ -17,7 +18,6 @@ from fencewright.simulator.core.program import (
     Label,
     Move,
     Operand,
-    before_each,
 )
 from fencewright.simulator.ptx.events import (
     Atom,
@@ -306,7 +306,9 @@ def _live_at_labels(
         read = {each for each in operands(code[number]) if isinstance(each, str)}
         return after - set(assigned(code[number])) | read
 
-    live = before_each([*map(following, range(len(code)))], frozenset(observed), before)
+    live = before_each(
+        [*map(following, range(len(code)))], frozenset(observed), frozenset[str](), before
+    )
     return {name: tuple(sorted(live[place])) for name, place in places.items()}
 
 
