@@ -37,10 +37,8 @@ def sequence_of(
     """
     if register not in starts:
         return None
-    if (value := _rotated(e, iteration, register, starts, following)) is not None:
-        return value
     if number_of(starts[register]) is None:
-        return None
+        return _rotated(e, iteration, register, starts, following)
     own = _dependent(register, following)
     if own is None or any(number_of(starts[each]) is None for each in own):
         return None
