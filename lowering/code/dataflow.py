@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from fencewright.lowering.code.graph import Graph, Node, NodeT, graph_of
 
@@ -65,7 +65,13 @@ def solve(
             return states
 
 
-SetT = TypeVar("SetT", int, frozenset[str])
+class Mergeable(Protocol):
+    """A set: of names, or of bits."""
+
+    def __or__(self, other: Any, /) -> Self: ...
+
+
+SetT = TypeVar("SetT", bound=Mergeable)
 
 
 def before_each(
@@ -79,14 +85,16 @@ def before_each(
     ``following``: by instruction, those that may run next. ``before``: the set before one, of all
     that hold before these; ``nothing`` is the empty set.
     """
-    end = len(following)
-    edges = {**dict(enumerate(following)), end: ()}
-    graph = Graph(tuple(edges), edges).backward
-    start = {**dict.fromkeys(edges, nothing), end: last}
-    after = solve(
-        graph, start, lambda n, own: own if n == end else before(n, own), lambda a, b: a | b
-    )
-    return [*(before(n, after[n]) for n in range(end)), last]
+    found = [*(nothing for _ in following), last]
+    while True:
+        known = [*found]
+        for number in reversed(range(len(following))):
+            after = nothing
+            for target in following[number]:
+                after = after | found[target]
+            found[number] = before(number, after)
+        if found == known:
+            return found
 
 
 class Growing(Protocol):
