@@ -15,10 +15,8 @@ from functools import cached_property
 from fencewright.checker.amd.accesses import LEVELS, Mode, Operation
 from fencewright.checker.amd.barriers import Barriers
 from fencewright.checker.amd.kept import is_long, kept_sets
-from fencewright.checker.amd.state import Code, State, code_of, kept_states, solve, walk
+from fencewright.checker.amd.state import Code, State, kept_states, walk
 from fencewright.lowering.cdna.caches import Visibility
-from fencewright.lowering.cdna.code.flow import Flow, flow_of
-from fencewright.lowering.cdna.code.text import Function
 from fencewright.lowering.cdna.counters.scoreboard import CounterEventKind
 from fencewright.lowering.code.bits import mask_of
 from fencewright.lowering.code.effects import Kind
@@ -341,17 +339,6 @@ def _in_others_caches(code: Code, by_level: Iterable[int], scope: Scope) -> int:
         if level & caches:
             bits |= reads
     return bits & code.reads
-
-
-def lift(function: Function, mode: Mode) -> LiftedFunction:
-    """The guarantees of each operation of ``function``; raises ``AssemblyError``."""
-    return lift_flow(flow_of(function), mode)
-
-
-def lift_flow(flow: Flow, mode: Mode) -> LiftedFunction:
-    """The guarantees of each operation of a function; raises ``AssemblyError``."""
-    code = code_of(flow, mode)
-    return guarantees_of(code, solve(code))
 
 
 def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:

@@ -87,11 +87,6 @@ def _listed(parts: Iterable[object]) -> str:
     return ", ".join(map(str, parts))
 
 
-def replay(module: PtxFile, function: PtxFunction, conflict: Conflict) -> Replay:
-    """Execute launches like the witness of a conflict until one has its race."""
-    return Replayer(module, function).replay(conflict)
-
-
 _Pair = frozenset[tuple[object, ...]]
 """The places of two instructions."""
 

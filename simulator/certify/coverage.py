@@ -7,10 +7,8 @@ by rows that no tests are built for: ``UNCERTIFIED`` has a reason for each of th
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fencewright.lowering.sequence import Request, Sequence, Target
 from fencewright.lowering.vocabulary import (
     AddressSpace,
-    Availability,
     Operation,
     Ordering,
     RmwKind,
@@ -20,7 +18,7 @@ from fencewright.lowering.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class Uncertified:
-    """A reason for operations without a certificate; ``where`` selects them (``columns_of``)."""
+    """A reason for operations without a certificate; ``where`` selects them by columns."""
 
     name: str
     reason: str
@@ -71,24 +69,3 @@ UNCERTIFIED: tuple[Uncertified, ...] = (
          {"limited": (True,), "architecture": ("cdna",)}),
 )  # fmt: skip
 """Every reason for which an operation that is lowered is in no certificate; the first one holds."""
-
-
-def columns_of(request: Request, sequence: Sequence, mode: Target) -> dict[str, object]:
-    """The columns that ``UNCERTIFIED`` distinguishes operations by."""
-    limited = (
-        request.one_as
-        or request.spaces is not None
-        or request.availability is not Availability.FULL
-    )
-    return {
-        "architecture": "ptx" if mode.is_ptx else "cdna",
-        "op": request.op,
-        "ordering": request.ordering,
-        "scope": request.scope,
-        "space": request.space,
-        "kind": request.kind,
-        "volatile": request.volatile,
-        "returns": request.returns,
-        "limited": limited,
-        "loops": any(each.mnemonic == "bra" for each in sequence.instructions),
-    }

@@ -18,7 +18,7 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 from fencewright.simulator.certify.certificate import requests_of
-from fencewright.simulator.certify.coverage import UNCERTIFIED, columns_of
+from fencewright.simulator.certify.coverage import UNCERTIFIED
 from fencewright.simulator.certify.programs.ptx import words_of
 from fencewright.simulator.ptx.builder import ORDERINGS
 from fencewright.simulator.ptx.instructions import SCOPES
@@ -135,9 +135,30 @@ class Coverage:
                 yield request, reason_of(request, sequence, self.mode)
 
 
+def _columns_of(request: Request, sequence: Sequence, mode: Target) -> dict[str, object]:
+    """The columns that ``UNCERTIFIED`` distinguishes operations by."""
+    limited = (
+        request.one_as
+        or request.spaces is not None
+        or request.availability is not Availability.FULL
+    )
+    return {
+        "architecture": "ptx" if mode.is_ptx else "cdna",
+        "op": request.op,
+        "ordering": request.ordering,
+        "scope": request.scope,
+        "space": request.space,
+        "kind": request.kind,
+        "volatile": request.volatile,
+        "returns": request.returns,
+        "limited": limited,
+        "loops": any(each.mnemonic == "bra" for each in sequence.instructions),
+    }
+
+
 def reason_of(request: Request, sequence: Sequence, mode: Target) -> str:
     """The name of the reason why an operation is in no certificate; "" if there is none."""
-    columns = columns_of(request, sequence, mode)
+    columns = _columns_of(request, sequence, mode)
     for each in UNCERTIFIED:
         if all(columns[name] in values for name, values in each.where.items()):
             return each.name

@@ -8,14 +8,15 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, cf, func, gpu, llvm, math, vector
 
+from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.mlir_dialects.ptx import PTX
 from fencewright.mlir_dialects.scoped import Scoped
 from fencewright.passes.pipelines import PTXPipeline
 from fencewright.simulator.execution.executor import LIMIT, execute
 from fencewright.simulator.execution.launch import ArgumentValue, Launch, Memory, allocate
 from fencewright.simulator.execution.program import Executed, LaneProgram
+from fencewright.tools.inputs import amd_kernels, ptx_kernels
 from fencewright.tools.inputs.located_parser import LocatedParser
-from fencewright.tools.inputs.ptx_kernels import programs_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -28,6 +29,15 @@ def context() -> Context:
     ):  # fmt: skip
         ctx.load_dialect(each)
     return ctx
+
+
+def programs_of(
+    module: builtin.ModuleOp, l2_per_agent: L2PerAgent | None = None
+) -> tuple[LaneProgram, ...]:
+    """Every kernel of a module. Raises ``LaunchError`` at what is not executed."""
+    ptx = ptx_kernels.kernels_of_module(module)
+    amd = amd_kernels.kernels_of_module(module, l2_per_agent)
+    return tuple(each.read() for each in (*ptx, *amd))
 
 
 def lowered(text: str, chip: str = "sm_90", file: str = "kernel.mlir") -> LaneProgram:

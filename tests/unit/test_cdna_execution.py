@@ -19,6 +19,7 @@ import pytest
 from campaigns import Share, draws
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from lane_kernels import programs_of
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, cf, func, gpu, llvm
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -37,7 +38,6 @@ from fencewright.passes.to_cdna.builder import bits_of
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import BufferOfSize, Launch, allocate
-from fencewright.tools.inputs.amd_kernels import programs_of
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 EXECUTED = sorted(name for name, chip in CHIPS.items() if not chip.splits_counters)

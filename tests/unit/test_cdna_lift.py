@@ -8,8 +8,10 @@ import pytest
 from campaigns import Share, draws
 
 from fencewright.checker.amd.accesses import Mode, Operation
-from fencewright.checker.amd.guarantees import LiftedFunction, describe, lift, pending_bits
+from fencewright.checker.amd.guarantees import LiftedFunction, describe, guarantees_of, pending_bits
+from fencewright.checker.amd.state import code_of, solve
 from fencewright.lowering.cdna.caches import Caches
+from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Function, read_assembly
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
@@ -22,6 +24,11 @@ GFX942 = Mode("gfx942", MANY, tgsplit=False)
 GFX90A = Mode("gfx90a", ONE, tgsplit=False)
 SPLIT = Mode("gfx942", MANY, tgsplit=True)
 GFX1250 = Mode("gfx1250", MANY, tgsplit=False)
+
+
+def lift(of: Function, mode: Mode) -> LiftedFunction:
+    code = code_of(flow_of(of), mode)
+    return guarantees_of(code, solve(code))
 
 
 def function(*body: str, chip: str = "gfx942") -> Function:

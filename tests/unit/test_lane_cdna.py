@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from campaigns import some_of
-from lane_kernels import executions
+from lane_kernels import executions, programs_of
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
@@ -37,7 +37,6 @@ from fencewright.simulator.execution.program import (
 )
 from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.policies import cdna_policy
-from fencewright.tools.inputs.amd_kernels import programs_of
 from fencewright.tools.inputs.litmus.files import parse_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

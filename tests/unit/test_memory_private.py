@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from lane_kernels import programs_of
 
 from fencewright.lowering.evidence import Evidence
 from fencewright.passes.pipelines import lower_module
@@ -27,7 +28,6 @@ from fencewright.simulator.performance.traffic import (
     Traffic,
     TrafficObserver,
 )
-from fencewright.tools.inputs import amd_kernels, ptx_kernels
 from fencewright.tools.inputs.litmus.files import parse_module
 
 
@@ -101,11 +101,7 @@ func.func @kernel(%in: !llvm.ptr<1>) attributes {{gpu.kernel}} {{
 def traffic_of(text: str, chip: str, groups: int = 1) -> tuple[Traffic, list[InstructionTraffic]]:
     module = parse_module("kernel.mlir", text)
     lower_module(module, chip, opt_level=0)
-    (program,) = (
-        ptx_kernels.programs_of(module)
-        if chip.startswith("sm_")
-        else amd_kernels.programs_of(module)
-    )
+    (program,) = programs_of(module)
     launch = Launch((groups, 1, 1), (64, 1, 1), (BufferOfSize(4096),))
     waves = 64 // program.lanes
     observer = TrafficObserver(program, machine_of(chip), groups, waves, groups)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from campaigns import some_of
-from lane_kernels import lowered
+from lane_kernels import lowered, programs_of
 from scripts import GPU_BENCHMARKS, load_script
 
 from fencewright.lowering.evidence import Evidence
@@ -32,7 +32,6 @@ from fencewright.simulator.performance.machine import machine_of
 from fencewright.simulator.performance.policies import cdna_policy, ptx_policy
 from fencewright.simulator.performance.traffic import Traffic, TrafficObserver, fence_cycles
 from fencewright.tools.fence_sim import main
-from fencewright.tools.inputs import amd_kernels, ptx_kernels
 from fencewright.tools.inputs.litmus.files import parse_module
 
 ROOT = Path(__file__).parents[2]
@@ -351,8 +350,7 @@ def test_the_launch_adds_shared_memory_after_the_kernels_own(
 
     module = parse_module("kernel.mlir", DYNAMIC)
     lower_module(module, chip)
-    programs = ptx_kernels.programs_of if chip == "sm_90" else amd_kernels.programs_of
-    (program,) = programs(module)
+    (program,) = programs_of(module)
     given = np.arange(128, dtype=np.int32)[::-1].copy()
     launch = Launch((1, 1, 1), (128, 1, 1), (given, np.zeros_like(given)), shared=512)
     memory = execute(program, launch, allocate(program, launch), lambda _: None)

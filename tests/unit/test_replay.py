@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_race_pairs import PAIRS, Pair, filled, kernel
 
-from fencewright.checker.nvidia.replay import Replay, Replayer, replay
+from fencewright.checker.nvidia.replay import Replay, Replayer
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Conflict, VerdictKind, Witness
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
@@ -47,7 +47,7 @@ def conflict_of(pair: Pair) -> tuple[str, Conflict]:
 def again(text: str, conflict: Conflict) -> Replay:
     """The replay of a conflict in a file."""
     file = read_ptx(text, "k.ptx")
-    return replay(file, file.functions["k"], conflict)
+    return Replayer(file, file.functions["k"]).replay(conflict)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda each: each.name)
@@ -200,4 +200,4 @@ def test_parameters_are_those_of_the_witness() -> None:
     assert found[0].witness.parameters["n"] == 4711
     file = read_ptx(odd, "k.ptx")
     without = replace(found[0], witness=replace(found[0].witness, parameters={}))
-    assert not replay(file, file.functions["k"], without).is_confirmed
+    assert not Replayer(file, file.functions["k"]).replay(without).is_confirmed

@@ -72,13 +72,6 @@ def kernels_of_module(
             yield LaneKernel(op.sym_name.data, op.chip.data, lambda op=op: _read(op, l2_per_agent))
 
 
-def programs_of(
-    module: "ModuleOp", l2_per_agent: L2PerAgent | None = None
-) -> tuple[LaneProgram, ...]:
-    """Every ``cdna.kernel`` of a module. Raises ``LaunchError`` at what is not executed."""
-    return tuple(each.read() for each in kernels_of_module(module, l2_per_agent))
-
-
 def _read(kernel: "KernelOp", l2_per_agent: L2PerAgent | None) -> LaneProgram:
     from fencewright.passes.print.assembly import place_of
     from fencewright.passes.print.cdna import print_kernel

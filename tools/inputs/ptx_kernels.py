@@ -33,11 +33,6 @@ def kernels_of_module(module: "ModuleOp") -> "Iterator[LaneKernel]":
             yield LaneKernel(op.sym_name.data, op.target.data, lambda op=op: _read(module, op))
 
 
-def programs_of(module: "ModuleOp") -> tuple[LaneProgram, ...]:
-    """Every ``ptx.kernel`` of a module. Raises ``LaunchError`` at what is not executed."""
-    return tuple(each.read() for each in kernels_of_module(module))
-
-
 def _read(module: "ModuleOp", kernel: "KernelOp") -> LaneProgram:
     from fencewright.mlir_dialects.ptx import VariableOp
     from fencewright.passes.analysis.control_flow import top_level
