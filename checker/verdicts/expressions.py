@@ -262,7 +262,24 @@ class Expressions:
     def linear(self, value: Value) -> LinearForm:
         """A value as a sum of products of 64-bit values, if nothing wraps around."""
         if (form := self._forms.get(value)) is None:
-            form = self._forms[value] = _ordered(self._sum_of(value))
+            form = self._forms[value] = self._with_rests(_ordered(self._sum_of(value)))
+        return form
+
+    def _with_rests(self, form: LinearForm) -> LinearForm:
+        """A sum with ``x % n`` in the place of ``x - n*(x / n)``, where n is a constant."""
+        terms = dict(form.terms)
+        for value, times in form.terms:
+            inner = value.arguments[0] if isinstance(value, Apply) and value.bits == WIDE else value
+            if times >= 0 or not isinstance(inner, Apply) or inner.operation != "udiv":
+                continue
+            by, is_part = divmod(-times, number_of(inner.arguments[1]) or -times + 1)
+            whole = self.linear(inner.arguments[0])
+            if is_part or not whole.terms or any(terms.get(x) != n * by for x, n in whole.terms):
+                continue
+            rest = self.resized(self.apply("urem", inner.arguments, inner.bits), WIDE)
+            left = self.sum_of(form, LinearForm(0, ((value, -1),)), times)
+            form = self.sum_of(self.sum_of(left, whole, -by), LinearForm(0, ((rest, 1),)), by)
+            terms = dict(form.terms)
         return form
 
     def multiplied(self, factors: Iterable[Value], form: LinearForm) -> LinearForm:

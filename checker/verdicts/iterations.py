@@ -2,6 +2,7 @@
 on under."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 from fencewright.checker.verdicts.expressions import (
     WIDE,
@@ -24,6 +25,7 @@ from fencewright.checker.verdicts.model import (
     LinearForm,
     Literal,
     Loop,
+    Not,
 )
 from fencewright.lowering.code.value import Apply, Iteration, Value
 
@@ -50,7 +52,53 @@ def executed(kernel: Kernel, access: Access, thread: int) -> tuple[Constraint, .
     values += [literal.value for literal in literals]
     heads = {leaf.head for leaf in leaves(values) if isinstance(leaf, Iteration)} | within
     holds = (Holds(literal, thread) for literal in literals)
-    return (*holds, *_iterated(kernel, sorted(heads), thread))
+    here = kernel.block_of[access.instruction]
+    # Of a wave in lock step lanes have left a loop which no branch has left.
+    over = () if kernel.is_lock_step else sorted(heads - within)
+    left = (_left(kernel, head, here, thread) for head in over)
+    return (*holds, *_iterated(kernel, sorted(heads), thread), *chain.from_iterable(left))
+
+
+def _left(kernel: Kernel, head: int, here: int, thread: int) -> Iterator[Constraint]:
+    """The iteration that a thread has left a loop in, which is before a block, is one that an exit
+    has a condition of; where the thread has come to the loop."""
+
+    def make() -> Constraint | None:
+        way = _way_to(kernel, head, here)
+        loop = kernel.loops[head]
+        exits = [
+            kernel.edge_literals.get((block, target))
+            for block in sorted(loop.blocks)
+            for target in kernel.graph.successors[block]
+            if target not in loop.blocks
+        ]
+        if way is None or not exits or not all(exits):
+            return None
+        left = (AllOf(tuple(Holds(each, thread) for each in own or ())) for own in exits)
+        return AnyOf((Not(AllOf(tuple(Holds(each, thread) for each in way))), *left))
+
+    found = kernel.remembered(("left", head, here, thread), make)
+    if found is not None:
+        yield found
+
+
+def _way_to(kernel: Kernel, head: int, here: int) -> list[Literal] | None:
+    """The conditions on which alone a thread comes to the head of a loop, from a block through
+    which all come that are ``here``; None: not known."""
+    way: list[Literal] = []
+    node = head
+    while not kernel.leads_through(node, here):
+        before = kernel.graph.predecessors[node]
+        entering = [each for each in before if not kernel.leads_through(node, each)]
+        if len(entering) != 1:
+            return None
+        (above,) = entering
+        literals = kernel.edge_literals.get((above, node), ())
+        if not literals and len(kernel.graph.successors[above]) > 1:
+            return None
+        way += literals
+        node = above
+    return way
 
 
 def has_one_exit(kernel: Kernel, loop: Loop) -> bool:

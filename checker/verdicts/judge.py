@@ -45,7 +45,7 @@ from fencewright.checker.verdicts.expressions import (
     quotient,
 )
 from fencewright.checker.verdicts.interpretation import RANK
-from fencewright.checker.verdicts.intervals import candidates, full_barriers, shared
+from fencewright.checker.verdicts.intervals import candidates, full_barriers, is_steady, shared
 from fencewright.checker.verdicts.iterations import executed, has_one_exit
 from fencewright.checker.verdicts.model import (
     NO_BARRIER,
@@ -484,29 +484,37 @@ class _Judge:
         return False
 
     def _judge_pair(self, first: Access, second: Access) -> None:
+        known, launches = len(self.obstacles), len(self.launches)
         for relation in self._relations(first, second):
-            is_strong = _are_morally_strong(first, second, relation)
-            if is_strong and not self._may_be_payload(first, second):
-                continue
-            if relation is Relation.GRID and self._is_one_cta:
-                self._judge_alike(first, second, relation, Assumption.ONE_CTA)
-                continue
-            if relation in (Relation.WARP, Relation.CTA) and self._is_one_thread:
-                self._judge_alike(first, second, relation, Assumption.ONE_THREAD)
-                continue
-            if self._is_apart(first, second, relation):
-                continue
-            alike = alike_threads(self.kernel, first) if first is second else 0
-            is_of_warp = alike & self.kernel.lanes - 1 == self.kernel.lanes - 1
-            if alike == EVERY_BIT or (is_of_warp and relation is Relation.WARP):
-                self.assumptions.add(Assumption.EQUAL_VALUES)
-                self._assume_dimensions()
-            elif _write_equal_values(first, second, relation):
-                self._judge_equal(first, second, relation)
-            elif not self._judge_relation(
-                first, second, relation, is_strong=is_strong, alike=alike
-            ):
+            if not self._judge_in(first, second, relation):
                 return
+            if relation is not Relation.THREAD and len(self.launches) > launches:
+                del self.obstacles[known:]  # Of one thread, whose copy another one races with.
+            known = len(self.obstacles) if relation is not Relation.THREAD else known
+
+    def _judge_in(self, first: Access, second: Access, relation: Relation) -> bool:
+        """Judge a pair in one relation; false where no other relation has to be looked at."""
+        is_strong = _are_morally_strong(first, second, relation)
+        if is_strong and not self._may_be_payload(first, second):
+            return True
+        if relation is Relation.GRID and self._is_one_cta:
+            self._judge_alike(first, second, relation, Assumption.ONE_CTA)
+            return True
+        if relation in (Relation.WARP, Relation.CTA) and self._is_one_thread:
+            self._judge_alike(first, second, relation, Assumption.ONE_THREAD)
+            return True
+        if self._is_apart(first, second, relation):
+            return True
+        alike = alike_threads(self.kernel, first) if first is second else 0
+        is_of_warp = alike & self.kernel.lanes - 1 == self.kernel.lanes - 1
+        if alike == EVERY_BIT or (is_of_warp and relation is Relation.WARP):
+            self.assumptions.add(Assumption.EQUAL_VALUES)
+            self._assume_dimensions()
+            return True
+        if _write_equal_values(first, second, relation):
+            self._judge_equal(first, second, relation)
+            return True
+        return self._judge_relation(first, second, relation, is_strong=is_strong, alike=alike)
 
     def _differ_beside(self, bits: int) -> Constraint:
         """Two threads' numbers differ in a bit that is none of some."""
@@ -784,8 +792,8 @@ class _Judge:
         return is_unknown and len(self.obstacles) >= _MOST_UNKNOWN
 
     def _in_small_launches(self, first: Access, second: Access, pair: ThreadPair) -> bool:
-        """Judge a pair that the solver does not decide for all launches: a race in one is a
-        race."""
+        """Judge a pair that the solver does not decide for all launches: a race in one is a race,
+        and so is one in another relation."""
         self.budget.give_up_proof()
         if self._races_in(self._exact_launches(), first, second, pair):
             return False
@@ -796,7 +804,7 @@ class _Judge:
             return False
         reason = _between(self._limit, first, second, NO_ORDER)
         self.obstacles.append(Obstacle(reason, second.line))
-        return False
+        return pair.relation is Relation.THREAD
 
     @property
     def _limit(self) -> str:
@@ -1044,8 +1052,21 @@ class _Judge:
     def _handshake(self, first: Access, second: Access, relation: Relation) -> Access | None:
         """A strong read on a path to one access, of a strong write on a path from the other."""
         kernel = self.kernel
-        known = grids.polled(kernel, ThreadPair(relation, (), self._solver(relation)))
-        for earlier, later in ((first, second), (second, first)):
+        pair = ThreadPair(relation, (), self._solver(relation))
+        known = grids.polled(kernel, pair)
+        steady = [[each for each in x.conditions if is_steady(each.value)] for x in (first, second)]
+
+        def executes(access: Access, thread: int) -> bool:
+            """True where the thread may execute another access: in an interval between barriers no
+            other thread is ordered with it."""
+            own = [each for each in access.conditions if is_steady(each.value)]
+            held = (Holds(each, n) for n in (0, 1) for each in steady[n])
+            holds = (*held, *(Holds(each, thread) for each in own))
+            return not self._meets_at_barriers(relation) or (
+                pair.satisfiable(AllOf(holds)) is not Answer.UNSATISFIABLE
+            )
+
+        for earlier, later, threads in ((first, second, (0, 1)), (second, first, (1, 0))):
             for read in kernel.accesses:
                 is_asked = read.is_strong and read.reads and read.instruction in self.asked - known
                 if not is_asked or not kernel.may_reach(read.instruction, later.instruction):
@@ -1053,8 +1074,17 @@ class _Judge:
                 for write in kernel.accesses:
                     if write.is_strong and write.writes and write.place.root == read.place.root:
                         if kernel.may_reach(earlier.instruction, write.instruction):
-                            return read
+                            if executes(write, threads[0]) and executes(read, threads[1]):
+                                return read
         return None
+
+    def _meets_at_barriers(self, relation: Relation) -> bool:
+        """True of threads of one CTA that only barriers of all of it order, but for strong
+        accesses."""
+        full = full_barriers(self.kernel, Scope.WORKGROUP)
+        is_one_cta = relation in (Relation.WARP, Relation.CTA)
+        is_full = all(each.instruction in full for each in self.kernel.barriers)
+        return is_one_cta and is_full and not self.kernel.mbarriers
 
     def _line_of(self, leaf: Value, access: Access) -> int:
         if isinstance(leaf, Result) and leaf.instruction in self.kernel.lines:

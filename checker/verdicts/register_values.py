@@ -165,13 +165,8 @@ class RegisterValues(ABC):
         above = self.dominators[block]
         own = () if above == block else self.conditions[above]
         # The edges back to a loop's head come from where the condition holds already.
-        entering = [
-            each
-            for each in self.graph.predecessors[block]
-            if not dominates(self.spans, block, each)
-        ]
         value = self.edge_literals.get((above, block))
-        if value is not None and entering == [above] and len(own) < _MOST_CONDITIONS:
+        if value is not None and self._entering(block) == [above] and len(own) < _MOST_CONDITIONS:
             new = self.expressions.literals(value, True, above)
             own = (*own, *(each for each in new if each not in own))
         self.conditions[block] = own
@@ -265,25 +260,43 @@ class RegisterValues(ABC):
         values = [value for value in coming if value is not None]
         if all(value is values[0] for value in values):
             return values[0]
-        if len(values) != 2:
-            return None
-        sides = [self._side(block, p) for p in before]
-        if sides[0] is None or sides[1] is None or sides[0] is sides[1]:
-            return None
-        return self.expressions.chosen(sides[0], *values)
+        return self._chosen_from(
+            self.dominators[block], block, dict(zip(before, values, strict=True))
+        )
 
-    def _side(self, block: int, before: int) -> Value | None:
-        """The condition under which a path from the dominator of a block comes to it by
-        ``before``."""
-        above = self.dominators[block]
-        if before == above:
-            return self.edge_literals.get((above, block))
-        node = before
-        while self.dominators[node] != above:
-            node = self.dominators[node]
-        if self.graph.predecessors[node] != (above,):
+    def _chosen_from(self, start: int, block: int, coming: Mapping[int, Value]) -> Value | None:
+        """The choice, by the branches from ``start`` on, of what blocks before another one come to
+        it with; None where the branches do not tell these apart.
+
+        A loop on the way is left in one iteration, of which its conditions are.
+        """
+        if len({*coming.values()}) == 1:
+            return next(iter(coming.values()))
+        ways, left = dict[int, Value](), dict(coming)
+        for target in self.graph.successors[start]:
+            if dominates(self.spans, target, start):
+                continue
+            inside = [each for each in left if dominates(self.spans, target, each)]
+            own = {each: left.pop(each) for each in ([start] if target == block else inside)}
+            if not own:
+                continue
+            is_entered = target == block or self._entering(target) == [start]
+            value = self._chosen_from(target, block, own) if is_entered else None
+            if value is None:
+                return None
+            ways[target] = value
+        if left or len(ways) > 2:
             return None
-        return self.edge_literals.get((above, node))
+        if len(ways) < 2:
+            return next(iter(ways.values()), None)
+        condition = self.edge_literals.get((start, next(iter(ways))))
+        return None if condition is None else self.expressions.chosen(condition, *ways.values())
+
+    def _entering(self, block: int) -> list[int]:
+        """The blocks before one that do not come back to it: it is the head of no loop of
+        theirs."""
+        before = self.graph.predecessors[block]
+        return [each for each in before if not dominates(self.spans, block, each)]
 
     def _after_iterations(self, loop: Loop, start: Value, operation: str, step: Value) -> Value:
         e = self.expressions

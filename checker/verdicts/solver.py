@@ -843,6 +843,8 @@ class BitVectors(Interpretation[Any, Any]):
                     self._iterations += [
                         (quotient == known) == (multiple == below),
                         z3.ULT(known, quotient) == z3.ULT(below, multiple),
+                        z3.Implies(z3.ULT(below, multiple), z3.ULE(size, multiple - below)),
+                        z3.Implies(z3.ULT(multiple, below), z3.ULE(size, below - multiple)),
                     ]
             self._divided[key] = quotient, rest, multiple, value
         return self._divided[key][:2]

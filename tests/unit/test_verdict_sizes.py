@@ -63,3 +63,22 @@ def test_a_block_with_two_rows_has_half_of_its_threads_in_one(row: int, kind: Ve
     )
     assert verdict.kind is kind
     assert kind is not _FREE or verdict.by == ("arithmetic",)
+
+
+@pytest.mark.parametrize(
+    ("wait", "kind"), [("", _LAUNCH), ("cp.async.wait_all;", _FREE)], ids=["no wait", "wait"]
+)
+def test_a_copy_that_one_thread_may_not_wait_for_races_with_others(wait: str, kind: VerdictKind):
+    """Of a block of three dimensions z3 does not decide if a thread meets its own copy."""
+    verdict = verdict_of(
+        ".shared .align 16 .b8 s[512]; mov.u32 %r4, %tid.y; mov.u32 %r6, %tid.z; mov.u32 %r9, s;"
+        "mov.u32 %r7, %ntid.y; mad.lo.s32 %r8, %r7, %r6, %r4; mad.lo.s32 %r8, %r3, %r8, %r1;"
+        "mov.u32 %r14, %ntid.z; mul.lo.s32 %r14, %r14, %r7; mul.lo.s32 %r14, %r14, %r3;"
+        "setp.gt.u32 %p1, %r8, 127; @%p1 bra J;"
+        "L: shl.b32 %r10, %r8, 2; add.s32 %r10, %r10, %r9; add.s32 %r8, %r8, %r14;"
+        "cp.async.ca.shared.global [%r10], [%rd1], 4; setp.lt.u32 %p1, %r8, 128; @%p1 bra L;"
+        f"J: cp.async.commit_group; {wait} bar.sync 0; shl.b32 %r11, %r1, 2;"
+        "sub.s32 %r12, %r9, %r11; ld.shared.u32 %r13, [%r12+508];",
+        Launch(grid=(1, 1, 1)),
+    )
+    assert verdict.kind is kind
