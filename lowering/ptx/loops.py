@@ -153,7 +153,7 @@ def _rmw_in_word(
     code.label("retry")
     code.add(f"bfe.{letter}32", f"{{old}}, {{expected}}, {{shift}}, {width}")
     code.compute(compute, WORD, "{operand}")
-    _swap_in_word(code, through, "{new}", width)
+    _swap_in_word(code, through, width)
     if returns:
         code.add(f"cvt.u16.u{width}", "{dst}, {old}")
     return code.lines
@@ -169,10 +169,10 @@ def _locate(code: _LoopCode) -> None:
     code.add("shl.b32", "{shift}, {shift}, 3")
 
 
-def _swap_in_word(code: _LoopCode, through: AtomicAccess, new: str, width: int) -> None:
-    """Put ``new`` into ``{expected}``, swap, and go back to ``{retry}`` unless that succeeded."""
+def _swap_in_word(code: _LoopCode, through: AtomicAccess, width: int) -> None:
+    """Put ``{new}`` into ``{expected}``, swap, and go back to ``{retry}`` unless that succeeded."""
     code.registers(f"b{WORD}", "merged")
-    code.add("bfi.b32", f"{{merged}}, {new}, {{expected}}, {{shift}}, {width}")
+    code.add("bfi.b32", f"{{merged}}, {{new}}, {{expected}}, {{shift}}, {width}")
     swap = through.atom(
         f"cas.b{WORD}", "{expected}, {merged}", returns=True, dst="{found}", at="{word}"
     )
@@ -195,7 +195,7 @@ def cmpxchg(through: AtomicAccess, width: int) -> list[Instruction]:
     code.add("bfe.u32", f"{{old}}, {{expected}}, {{shift}}, {width}")
     code.add("setp.ne.u32", "{differs}, {old}, {comparand}")
     code.add("bra", "{done}", guard="differs")
-    _swap_in_word(code, through, "{new}", width)
+    _swap_in_word(code, through, width)
     code.label("done")
     code.add(f"cvt.u16.u{width}", "{dst}, {old}")
     return code.lines

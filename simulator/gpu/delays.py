@@ -130,10 +130,10 @@ def _skipped(delay: Delay, label: str) -> Iterator[str]:
     yield f"setp.ne.u32 %fence_p, %fence_r, {number >> shift}; @%fence_p bra {label};"
 
 
-def _spin(label: str) -> Iterator[str]:
+def _spin() -> Iterator[str]:
     yield "mov.u64 %fence_d, %clock64;"
-    yield f"{label}: mov.u64 %fence_e, %clock64; sub.s64 %fence_e, %fence_e, %fence_d;"
-    yield f"setp.lt.s64 %fence_p, %fence_e, {CYCLES}; @%fence_p bra {label};"
+    yield "$fence_spin: mov.u64 %fence_e, %clock64; sub.s64 %fence_e, %fence_e, %fence_d;"
+    yield f"setp.lt.s64 %fence_p, %fence_e, {CYCLES}; @%fence_p bra $fence_spin;"
 
 
 def _scope(*parts: str) -> str:
@@ -145,14 +145,14 @@ _ON = "$fence_on: mov.u32 %fence_r, 0;"
 
 
 def _before(delay: Delay) -> str:
-    return _scope(*_skipped(delay, "$fence_on"), *_spin("$fence_spin"), _ON)
+    return _scope(*_skipped(delay, "$fence_on"), *_spin(), _ON)
 
 
 def _apart(delay: Delay, access: str) -> str:
     """One lane held up in a branch of its own, where it repeats the steps of the others."""
     return _scope(
         *_skipped(delay, "$fence_others"),
-        *_spin("$fence_spin"),
+        *_spin(),
         f"{access} bra $fence_on;",
         f"$fence_others: {access}",
         _ON,

@@ -851,13 +851,13 @@ class _ProgramWriter:
                 ]
             lines += self._instruction(number, position, instruction)
         for each in observed:
-            lines += _register_address("%d", self.observables.index(each))
+            lines += _register_address(self.observables.index(each))
             lines.append(f"st.global.b32 [%d], {_value(each.name)};")
         if any(copier == number and copy.mbarrier is None for copier, copy in self.copies):
             lines += ["cp.async.bulk.commit_group;", "cp.async.bulk.wait_group 0;"]
         lines.append("bra END;")
         if loops:
-            gave_up = _register_address("%d", len(self.observables))
+            gave_up = _register_address(len(self.observables))
             lines += ["GIVE_UP:", *gave_up, f"st.global.b32 [%d], {_GAVE_UP};", "bra END;"]
         return [*lines, "}"]
 
@@ -1012,7 +1012,7 @@ class _ProgramWriter:
             zip(encoding.observables, encoding.limits, strict=True)
         ):
             if isinstance(each, Register):
-                lines += _register_address("%d", number)
+                lines += _register_address(number)
             else:
                 lines += self._global_address("%d", each.location)
             lines += [
@@ -1022,7 +1022,7 @@ class _ProgramWriter:
             ]
         if self.has_loops:
             lines += [
-                *_register_address("%d", len(encoding.observables)),
+                *_register_address(len(encoding.observables)),
                 "ld.global.u32 %v, [%d];",
                 f"setp.eq.u32 %p, %v, {_GAVE_UP};",
                 f"@%p mov.u32 %code, {encoding.size};",
@@ -1063,12 +1063,12 @@ def _location_address(register: str, number: int, memory: str) -> list[str]:
     ]
 
 
-def _register_address(register: str, number: int) -> list[str]:
-    """The address of the ``number``-th observable of instance ``%i``."""
+def _register_address(number: int) -> list[str]:
+    """The address, in ``%d``, of the ``number``-th observable of instance ``%i``."""
     return [
         f"mad.lo.u32 %u, %n, {number}, %i;",
-        f"mul.wide.u32 {register}, %u, 4;",
-        f"add.u64 {register}, {register}, %registers;",
+        "mul.wide.u32 %d, %u, 4;",
+        "add.u64 %d, %d, %registers;",
     ]
 
 

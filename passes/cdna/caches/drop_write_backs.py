@@ -55,6 +55,9 @@ StoreStates: TypeAlias = int
 
      ...    4     3     2     1     0
     | reading | system    | agent     |     a level: bit 0 ISSUED, both bits DIRTY
+
+``reading``: counters with a read of a flag in flight, which may yet acquire something that a
+write-back issued meanwhile does not cover.
 """
 
 _SYSTEM, _READING = 2, 4
@@ -64,13 +67,9 @@ _COVERED = {Visibility.WORKGROUP: 0b0000, Visibility.AGENT: 0b0011, Visibility.S
 """The levels that a write-back changes, by its reach."""
 
 
-def stores_of(agent: int, system: int, reading: int = 0) -> StoreStates:
-    """A state: a level for each scope, and the pending reads.
-
-    ``reading``: counters with a read of a flag in flight, which may yet acquire something
-    that a write-back issued meanwhile does not cover.
-    """
-    return agent | system << _SYSTEM | reading << _READING
+def stores_of(agent: int, system: int) -> StoreStates:
+    """A state without pending reads: a level for each scope."""
+    return agent | system << _SYSTEM
 
 
 def level(state: StoreStates, reach: Visibility) -> int:
