@@ -724,26 +724,37 @@ def _is_size(value: Value) -> bool:
     return name.startswith(("%tid.", "%ntid.", "%ctaid.", "%nctaid."))
 
 
-def trailing_zeros(value: Value) -> int:
-    """The number of low bits of a value that are known to be 0."""
+def trailing_zeros(value: Value, known: dict[Value, int] | None = None) -> int:
+    """The number of low bits of a value that are known to be 0.
+
+    ``known``: those of its parts that were looked at: choices share them.
+    """
+    known = {} if known is None else known
+    if (zeros := known.get(value)) is None:
+        zeros = known[value] = _trailing_zeros(value, known)
+    return zeros
+
+
+def _trailing_zeros(value: Value, known: dict[Value, int]) -> int:
     if (number := number_of(value)) is not None:
         return (number & -number).bit_length() - 1 if number else value.bits
     if not isinstance(value, Apply):
         return 0
-    own = value.arguments
-    if value.operation == "shl" and (by := number_of(own[1])) is not None:
-        return by + trailing_zeros(own[0])
-    if value.operation in ("lshr", "ashr") and (by := number_of(own[1])) is not None:
-        return max(trailing_zeros(own[0]) - by, 0)
-    if value.operation in ("zext", "sext", "trunc"):
-        return trailing_zeros(own[0])
-    if value.operation == "mul":
-        return sum(map(trailing_zeros, own))
-    if value.operation == "and":
-        return max(map(trailing_zeros, own))
-    if value.operation in ("add", "sub", "or", "xor"):
-        return min(map(trailing_zeros, own))
+    own, operation = value.arguments, value.operation
+    if operation in ("shl", "lshr", "ashr") and (by := number_of(own[1])) is not None:
+        zeros = trailing_zeros(own[0], known)
+        return by + zeros if operation == "shl" else max(zeros - by, 0)
+    if operation in ("zext", "sext", "trunc"):
+        return trailing_zeros(own[0], known)
+    if operation in _ZEROS:
+        return _ZEROS[operation](trailing_zeros(each, known) for each in own)
     return 0
+
+
+_ZEROS: Mapping[str, Callable[[Iterable[int]], int]] = {
+    "mul": sum, "and": max, "add": min, "sub": min, "or": min, "xor": min,
+}  # fmt: skip
+"""The zeros below a result, by those of its operands."""
 
 
 def leaves(values: Iterable[Value], is_whole: Callable[[Apply], bool] | None = None) -> Set[Value]:

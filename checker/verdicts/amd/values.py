@@ -333,6 +333,26 @@ class LaneRegisters(RegisterValues):
                 return value if self.booleans.equal_under(absent, one, other) else None
         return None
 
+    def _chosen_from(self, start: int, block: int, coming: Mapping[int, Value]) -> Value | None:
+        # Of more branches than one a wave may take several ways, one after another.
+        sides = [self._side(block, before) for before in coming]
+        if len(sides) != 2 or sides[0] is None or sides[1] is None or sides[0] is sides[1]:
+            return None
+        return self.expressions.chosen(sides[0], *coming.values())
+
+    def _side(self, block: int, before: int) -> Value | None:
+        """The condition under which a path from the dominator of a block comes to it by
+        ``before``."""
+        above = self.dominators[block]
+        if before == above:
+            return self.edge_literals.get((above, block))
+        node = before
+        while self.dominators[node] != above:
+            node = self.dominators[node]
+        if self.graph.predecessors[node] != (above,):
+            return None
+        return self.edge_literals.get((above, node))
+
     def _lookup(self, block: int, register: str) -> Value | None:
         home = self._home(block, register)
         if home is None:
