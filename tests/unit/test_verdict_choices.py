@@ -6,6 +6,7 @@ from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
+from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.ptx.code.text import read_ptx
 
 _KERNEL = """.version 8.6
@@ -132,5 +133,5 @@ S:  bar.sync 0;
 )
 def test_rounds_of_shared_memory(body: str, kind: VerdictKind):
     file = read_ptx(_SHARED.format(body=body), "k.ptx")
-    verdict = judge(kernel_of(file, file.functions["k"]))
+    verdict = judge(kernel_of(file, file.functions["k"]), Launch((256, 1, 1)))
     assert (VerdictKind.RACE if verdict.conflicts else verdict.kind) is kind
