@@ -22,7 +22,7 @@ from fencewright.checker.verdicts.expressions import (
     ones,
     trailing_zeros,
 )
-from fencewright.checker.verdicts.interpretation import Unsupported, applied, by_thread
+from fencewright.checker.verdicts.interpretation import Unsupported, applied
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     OBJECTS_APART,
@@ -803,13 +803,17 @@ def _tried_bits(kernel: Kernel, value: Value) -> int:
     """``_alike_bits`` of a function of the thread's number alone, computed for every number."""
     if kernel.specials & {"%tid.y", "%tid.z"}:
         return 0
-    results = by_thread(value, MOST_THREADS)
-    if results is None:
+    own = _values_of_threads(kernel, value)
+    if own is None:
         return 0
-    bits = (1 << n for n in range(EVERY_BIT.bit_length()))
-    return sum(
-        bit for bit in bits if all(results[n] == results[n ^ bit] for n in range(MOST_THREADS))
+    # Of threads that no CTA has nothing is asked.
+    pairs = (
+        (n, n ^ 1 << bit, 1 << bit)
+        for n in range(len(own))
+        for bit in range(EVERY_BIT.bit_length())
     )
+    differ = {bit for n, other, bit in pairs if other < len(own) and own[n] != own[other]}
+    return EVERY_BIT - sum(differ)
 
 
 _MOST_MULTIPLES = 1 << 12

@@ -25,7 +25,7 @@ from fencewright.checker.verdicts.model import (
     Relation,
     Together,
 )
-from fencewright.lowering.code.value import Apply, Const, Thread, Value, parts_first
+from fencewright.lowering.code.value import Apply, Value
 from fencewright.lowering.vocabulary import Scope
 
 RANK = "%cluster_ctarank"
@@ -262,28 +262,6 @@ class KnownNumbers(Interpretation[int | None, bool | None]):
 
 class Unsupported(Exception):
     """An operation of which no more is known than its arguments."""
-
-
-def by_thread(value: Value, count: int) -> list[int] | None:
-    """The numbers that a function of ``%tid.x`` alone has in the first ``count`` threads; None of
-    any other value."""
-    order, found = parts_first((value,)), list[int]()
-    for thread in range(count):
-        numbers: dict[Value, int] = {}
-        for each in order:
-            if isinstance(each, Apply):
-                try:
-                    numbers[each] = applied(each, numbers)
-                except Unsupported:
-                    return None
-            elif isinstance(each, Const) and isinstance(each.constant, int):
-                numbers[each] = each.constant & ones(each.bits or 32)
-            elif isinstance(each, Thread) and each.name == "%tid.x":
-                numbers[each] = thread
-            else:
-                return None
-        found.append(numbers[value])
-    return found
 
 
 def applied(value: Apply, values: Mapping[Value, int]) -> int:

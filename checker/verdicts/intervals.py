@@ -155,19 +155,15 @@ def _counts_all(kernel: Kernel, barrier: Barrier) -> bool | None:
     own = _warps_by_name(kernel, barrier)
     if number is None or own is None:
         return None
-    every = [_warps_by_name(kernel, each) for each in kernel.barriers if _is_of_cta(each)]
-    most = {name: len(warps) * kernel.lanes for name, warps in own.items()}
-    if all(own is not None for own in every):
-        those = ({warp for own in every for warp in (own or {}).get(name, ())} for name in most)
-        if all(len(warps) * kernel.lanes == number for warps in those):
-            return True
-    # Of all threads of any block as many may be meant as are counted.
-    is_any = kernel.required is None and len(most) == 1 and not barrier.conditions
-    return None if is_any or max(most.values(), default=0) <= number else False
-
-
-def _is_of_cta(barrier: Barrier) -> bool:
-    return barrier.level is Scope.WORKGROUP
+    if any(len(warps) * kernel.lanes > number for warps in own.values()):
+        # Of all threads of any block as many may be meant as are counted.
+        is_any = kernel.required is None and len(own) == 1 and not barrier.conditions
+        return None if is_any else False
+    of_cta = (each for each in kernel.barriers if each.level is Scope.WORKGROUP)
+    every = [_warps_by_name(kernel, each) for each in of_cta]
+    those = ({warp for each in every for warp in (each or {}).get(name, ())} for name in own)
+    is_all = None not in every and all(len(warps) * kernel.lanes == number for warps in those)
+    return True if is_all else None
 
 
 def _warps_by_name(kernel: Kernel, barrier: Barrier) -> Mapping[int, set[int]] | None:

@@ -6,7 +6,6 @@ from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
-from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.ptx.code.text import read_ptx
 
 _KERNEL = """.version 8.6

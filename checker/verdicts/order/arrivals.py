@@ -11,7 +11,8 @@ mbarrier object"; "Arrive-on operation on mbarrier object".
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
+from fencewright.checker.verdicts.arithmetic import sums_of_threads
+from fencewright.checker.verdicts.expressions import Expressions, number_of
 from fencewright.checker.verdicts.interpretation import RANK
 from fencewright.checker.verdicts.intervals import full_barriers, is_steady
 from fencewright.checker.verdicts.model import (
@@ -237,27 +238,12 @@ def _threads_of(kernel: Kernel, arrival: MbarrierStep, threads: int) -> int:
     conditions = arrivers(arrival)
     if _has_rows(kernel):
         return 1 if _is_of_first(e, conditions) and arrival.expected is None else threads
-    elected = [each for each in conditions if _is_election(each)]
-    index = kernel.table.thread("%tid.x", 32)
-    asked = [
-        each
-        for each in conditions
-        if all(leaf is index or number_of(leaf) is not None for leaf in leaves((each.value,)))
-    ]
-
-    def arrives(thread: int) -> bool:
-        own = {index: e.constant(thread, 32)}
-        values = ((number_of(e.substituted(each.value, own)), each) for each in asked)
-        return all(value is None or bool(value) == each.polarity for value, each in values)
-
-    if elected or arrival.expected is not None:
-        warps = sum(
-            any(arrives(lane) for lane in range(first, min(first + _LANES, threads)))
-            for first in range(0, threads, _LANES)
-        )
-        # A barrier counts whole warps. Source: PTX ISA, bar.
-        return warps if arrival.expected is None else warps * _LANES
-    return sum(map(arrives, range(threads)))
+    arrive = [n for n in sums_of_threads(kernel, (), conditions) or () if n < threads]
+    if arrival.expected is None and not any(map(_is_election, conditions)):
+        return len(arrive)
+    warps = len({thread // _LANES for thread in arrive})
+    # A barrier counts whole warps. Source: PTX ISA, bar.
+    return warps if arrival.expected is None else warps * _LANES
 
 
 def _has_rows(kernel: Kernel) -> bool:
