@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from fencewright.lowering.code.records import record
 
 
 class AssemblyError(ValueError):
@@ -25,7 +27,7 @@ class SourceLocation:
         return f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class SourceLine:
     """A place in a source file, by the number that ``.file`` gave it (``.loc``).
 
@@ -86,13 +88,13 @@ class SourceLines:
         """The place that a directive names; none if it is no ``.loc``."""
         if (found := _LOC.match(directive)) is None:
             return None
-        file, line, column, *call = (int(each or 0) for each in found.groups())
-        place = SourceLine(file, line, column)
+        file, line, column, *call = map(int, found.groups("0"))
+        caller = None
         if found[4]:
             # A call that was inlined itself has been named by a directive of its own.
             at = (call[0], call[1], call[2])
-            place = replace(place, inlined_at=self._calls.get(at, SourceLine(*at)))
-        self._calls[file, line, column] = place
+            caller = self._calls.get(at) or SourceLine(*at)
+        place = self._calls[file, line, column] = SourceLine(file, line, column, caller)
         return place
 
 

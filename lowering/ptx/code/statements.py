@@ -612,7 +612,7 @@ _REMEMBERED = 1 << 16
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?")
 
 
-@record()
+@dataclass(slots=True, unsafe_hash=True)
 class Statement:
     """One instruction of PTX. ``guard`` is its predicate, ``!%p1`` if it is negated, or "".
 
@@ -645,25 +645,24 @@ class Statement:
     def __post_init__(self) -> None:
         # Analyses ask for them at every visit of a loop.
         opcode, operands = self.opcode, self.operands
-        is_known = opcode.known is not None
         read = [*map(_read_operand, operands)]
         shape = shape_of(opcode.name, "".join([each.bracket for each in read]))
-        uses = sum([read[at].names for at in shape.used], _read_operand(self.guard).names)
-        defines = sum([read[at].names for at in shape.defined], ())
+        uses = _read_operand(self.guard).names if self.guard else ()
+        for at in shape.used:
+            uses += read[at].names
+        defines = specials = ()
+        for at in shape.defined:
+            defines += read[at].names
+        for each in read:
+            specials += each.specials
         if "_" in defines:
             defines = tuple(name for name in defines if name != "_")
-        ordering = opcode.ordering if is_known else None
-        object.__setattr__(self, "ordering", ordering)
-        object.__setattr__(self, "scope", opcode.scope if is_known else None)
-        object.__setattr__(self, "is_strong", ordering not in (None, Ordering.WEAK))
-        object.__setattr__(self, "operation", opcode.operation)
-        object.__setattr__(self, "kind", opcode.kind)
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "defines", defines)
-        object.__setattr__(self, "uses", uses)
-        accesses = (*map(self._access, shape.accesses),) if shape.accesses else ()
-        object.__setattr__(self, "accesses", accesses)
-        object.__setattr__(self, "specials", sum([each.specials for each in read], ()))
+        self.ordering = opcode.ordering if opcode.known is not None else None
+        self.scope = opcode.scope if opcode.known is not None else None
+        self.is_strong = self.ordering not in (None, Ordering.WEAK)
+        self.operation, self.kind = opcode.operation, opcode.kind
+        self.shape, self.defines, self.uses, self.specials = shape, defines, uses, specials
+        self.accesses = (*map(self._access, shape.accesses),) if shape.accesses else ()
 
     def __str__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""
@@ -830,7 +829,8 @@ class _Operand:
 def _read_operand(text: str) -> _Operand:
     found = [*map(intern, _NAME.findall(text))]
     names = tuple([each for each in found if _SPECIAL.fullmatch(each) is None])
-    specials = tuple([each for each in found if each[0] == "%" and each not in names])
+    own = found if len(names) < len(found) else ()
+    specials = tuple([each for each in own if each[0] == "%" and each not in names])
     bracket = text[0] if text.startswith(("[", "{")) else "."
     return _Operand(names, specials, bracket, _is_closed(text))
 
@@ -866,7 +866,8 @@ def read_statement(text: str) -> Statement | None:
     statement = Statement(read_opcode(found[1]), split_operands(found[2]), guard)
     if not statement.shape.is_whole:
         return None
-    return statement if all(_read_operand(o).is_whole for o in statement.operands) else None
+    are_whole = [_read_operand(each).is_whole for each in statement.operands]
+    return statement if all(are_whole) else None
 
 
 _IN_BRACKETS = frozenset(map(OperandRole, "rwxm"))
@@ -874,13 +875,14 @@ _ELSEWHERE = SILENT | {Kind.TENSOR}
 """Kinds of operations whose addresses have other forms too: descriptors, parameters."""
 _NESTED = re.compile(r"[(){}]|\[[^],]*[,[]")
 """Brackets that may have a comma in them."""
+_BRACKET = re.compile(r"[][(){}]")
 _PAIR = re.compile(r"\([^][(){}]*\)|\[[^][(){}]*\]|\{[^][(){}]*\}")
 
 
 def _is_closed(operand: str) -> bool:
     """True of an operand with something in it, in which every bracket has its counterpart."""
-    if operand.replace(" ", "") in ("", "[]"):
-        return False
+    if _BRACKET.search(operand) is None or operand.replace(" ", "") == "[]":
+        return operand.strip(" []") != ""
     while (rest := _PAIR.sub("", operand)) != operand:
         operand = rest
     return not any(map(operand.count, _OPENING + _CLOSING))

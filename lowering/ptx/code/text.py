@@ -195,7 +195,8 @@ _NUMBERED = re.compile(r"(%?[\w$]*[A-Za-z_$])\d+")
 _SKIPPED = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _BLANK = re.compile(r"[^\n]")
 _SPACE = re.compile(r"\s+")
-_LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
+_ITEM = re.compile(r"\s*+(?:([A-Za-z_$%][\w$]*+)\s*+:(?!:)|([^\s.{};][^;]*+);)?")
+"""The label or the whole instruction that stands at a place, after space."""
 _WORD = re.compile(r"\.?[\w$]+")
 _TO_LINE_END = frozenset({".version", ".target", ".address_size", ".file", ".loc"})
 _LINKING = frozenset({".visible", ".extern", ".weak", ".common", ".entry", ".func", ".alias"})
@@ -320,7 +321,7 @@ class _Reader:
         self.text = text
         self.file = file
         self.inline = inline
-        self.at = 0
+        self.at: int = 0
         self.line = 1
         self.counted = 0
         self.source: SourceLine | None = None
@@ -344,12 +345,15 @@ class _Reader:
 
     def read(self) -> PtxFile:
         text, end = self.text, len(self.text)
-        while True:
-            if (found := _SPACE.match(text, self.at)) is not None:
-                self.at = found.end()
+        while (found := _ITEM.match(text, self.at)) is not None:
+            number = found.lastindex or 0
+            self.at = found.start(number) if number else found.end()
             if self.at >= end:
                 break
-            self.step(text[self.at])
+            if number and self.body is not None:
+                (self.label if number == 1 else self.instruction)(found, self.body)
+            else:
+                self.step(text[self.at])
         if self.body is not None:
             raise self.error(f"the file is cut short: {self.body_name()} has no end", len(text))
         if self.version is None or not self.target:
@@ -384,10 +388,8 @@ class _Reader:
                 self.finish()
         elif character == ";":
             self.at += 1
-        elif (found := _LABEL.match(self.text, self.at)) is not None:
-            self.label(found)
         else:
-            self.instruction()
+            raise self.error(f"the file is cut short: {self.body_name()} has no end")
 
     def outside(self) -> None:
         shown = self.text[self.at : self.at + 40].partition("\n")[0].strip()
@@ -532,9 +534,7 @@ class _Reader:
 
     # Bodies
 
-    def label(self, found: re.Match[str]) -> None:
-        body = self.body
-        assert body is not None
+    def label(self, found: re.Match[str], body: _Body) -> None:
         self.at = found.end()
         name = body.names.declare(found[1])
         following = _SPACE.match(self.text, self.at)
@@ -550,27 +550,20 @@ class _Reader:
             return
         body.items.append(name)
 
-    def instruction(self) -> None:
-        body = self.body
-        assert body is not None
-        start, end = self.at, self.text.find(";", self.at)
-        if end < 0:
-            raise self.error(f"the file is cut short: {self.body_name()} has no end")
-        text = self.text[start:end]
+    def instruction(self, found: re.Match[str], body: _Body) -> None:
+        start, text = self.at, found[2]
         statement = read_statement(text)
         if statement is None:
             shown = text.partition("\n")[0].strip()[:60]
             raise self.error(f"'{shown}' is no instruction of PTX")
         if body.names.outer is not None:
             statement = read_statement(_renamed(text, body.names)) or statement
-        line = self.line_at(start)
-        column = start - self.text.rfind("\n", 0, start)
-        instruction = PtxInstruction(body.count, statement, line, self.source, column)
-        body.items.append(instruction)
+        line, column = self.line_at(start), start - self.text.rfind("\n", 0, start)
+        body.items.append(PtxInstruction(body.count, statement, line, self.source, column))
         if statement.kind is Kind.BRANCH:
             body.seen[body.count] = body.names
         body.count += 1
-        self.at = end + 1
+        self.at = found.end()
 
     def finish(self) -> None:
         body = self.body
