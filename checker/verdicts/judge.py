@@ -135,6 +135,7 @@ _MOST_SUSPECTS = 4
 _MOST_RACES = 4
 """Races after which no more are looked for, one is enough for the verdict; and races under
 conditions after which others are looked for in small launches only."""
+_Meeting = tuple[Access, Sequence[Access]]
 
 
 def judge(kernel: Kernel, launch: Launch | None = None, steps: Steps | None = None) -> Verdict:
@@ -216,9 +217,10 @@ class _Judge:
         self.has_warp_barriers = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
         self.answers: dict[object, Answer] = {}
         self.spans: dict[int, int] = {}
+        self.arms: dict[int, Sequence[Access]] = {}
         self.plain: dict[int, int | None] = {}
         self.apart: dict[tuple[int, int, Relation], bool] = {}
-        self.settled: set[tuple[int, int, bool]] = set()
+        self.settled: set[tuple[int | None, int | None, bool]] = set()
 
         two_warps, more = 2 * kernel.lanes, kernel.lanes + 1
         self.small = ((2, two_warps), (2, 256), (8, 256))
@@ -247,29 +249,8 @@ class _Judge:
 
     def verdict(self) -> Verdict:
         others = [*self._one_sided(), *self._divergent_barriers()]
-        most = min(_MOST_PAIRS, _MOST_STEPS // max(1, len(self.kernel.lines)))
-        undecided: list[tuple[Access, Access]] = []
-        steps = 0
-        for first, second in chain(self.pairs(), self._initialisations()):
-            if len(self.races) == _MOST_RACES or (self.obstacles and self.budget.is_spent):
-                break
-            if self.ends_early and self.obstacles:
-                break
-            is_settled = self._is_settled(first, second)
-            steps += 1 if is_settled else _STEPS_OF_PAIR
-            if steps > most * _STEPS_OF_PAIR:
-                self.obstacles.append(Obstacle(f"more than {most} pairs of accesses", first.line))
-                undecided = [*islice(self.pairs(), most)]
-                break
-            if is_settled:
-                continue
-            if others or self.obstacles:
-                self.budget.give_up_proof()
-            before = len(self.obstacles)
-            self._judge_pair(first, second)
-            if len(self.obstacles) > before:
-                undecided.append((first, second))
-        if steps <= most * _STEPS_OF_PAIR:
+        undecided, is_cut = self._judge_pairs(is_provable=not others)
+        if not is_cut:
             for access, end in self._endings():
                 if len(self.races) < _MOST_RACES:
                     self._judge_relation(access, end, Relation.THREAD)
@@ -308,6 +289,34 @@ class _Judge:
                 condition=first.condition,
             )
         return verdict
+
+    def _judge_pairs(self, *, is_provable: bool) -> tuple[list[tuple[Access, Access]], bool]:
+        """Judge the pairs of accesses: those that are not decided, and True where there are too
+        many."""
+        most = min(_MOST_PAIRS, _MOST_STEPS // max(1, len(self.kernel.lines)))
+        left, undecided = most * _STEPS_OF_PAIR, list[tuple[Access, Access]]()
+        for first, seconds in chain(self._meetings(), self._initialisations()):
+            span = self._plain_span(first) if seconds else None
+            for second in seconds:
+                spans = span, self.plain.get(second.number), second.number == first.number
+                is_settled = spans in self.settled or self._is_settled(first, second)
+                left -= 1 if is_settled else _STEPS_OF_PAIR
+                if left < 0:
+                    reason = f"more than {most} pairs of accesses"
+                    self.obstacles.append(Obstacle(reason, first.line))
+                    return [*islice(self.pairs(), most)], True
+                if is_settled:
+                    continue
+                if self.obstacles or not is_provable:
+                    self.budget.give_up_proof()
+                before = len(self.obstacles)
+                self._judge_pair(first, second)
+                if len(self.obstacles) > before:
+                    undecided.append((first, second))
+                is_last = self.ends_early or self.budget.is_spent
+                if len(self.races) == _MOST_RACES or (self.obstacles and is_last):
+                    return undecided, False
+        return undecided, False
 
     def _is_launch(self, side: OneSide) -> bool:
         """True of half a protocol that orders too little for a race under a launch."""
@@ -369,6 +378,10 @@ class _Judge:
 
     def pairs(self) -> Iterator[tuple[Access, Access]]:
         """The accesses that may meet, by the objects that they are of."""
+        return ((first, second) for first, own in self._meetings() for second in own)
+
+    def _meetings(self) -> Iterator[_Meeting]:
+        """Each access with itself and those after it that it may meet."""
         accesses = self.kernel.accesses
         numbers: dict[Root, int] = {}
         of = [numbers.setdefault(each.place.root, len(numbers)) for each in accesses]
@@ -389,13 +402,13 @@ class _Judge:
             kinds = (True, False) if of_write else (True,)
             return sorted(n for each in known for kind in kinds for n in by.get((each, kind), ()))
 
-        found: dict[tuple[int, bool], list[int]] = {}
+        found: dict[tuple[int, bool], tuple[list[int], list[Access]]] = {}
         for number, (root, first) in enumerate(relevant):
             key = root, first.writes
             if (own := found.get(key)) is None:
-                own = found[key] = partners(root, of_write=first.writes)
-            for place in range(bisect_left(own, number), len(own)):
-                yield first, relevant[own[place]][1]
+                numbers_of = partners(root, of_write=first.writes)
+                own = found[key] = numbers_of, [relevant[each][1] for each in numbers_of]
+            yield first, own[1][bisect_left(own[0], number) :]
 
     def _endings(self) -> Iterator[tuple[Access, Access]]:
         """Each copy in a group that reads shared memory, with the ends of its thread."""
@@ -404,7 +417,7 @@ class _Judge:
                 if access.agent is Agent.GROUP and access.place == end.place:
                     yield access, end
 
-    def _initialisations(self) -> Iterator[tuple[Access, Access]]:
+    def _initialisations(self) -> Iterator[_Meeting]:
         """Each mbarrier's initialisation, a weak write, with the operations of others on it.
 
         Source: PTX ISA, mbarrier.init.
@@ -415,7 +428,7 @@ class _Judge:
                 continue
             for other in steps:
                 if other is not init and _may_alias(other.place.root, init.place.root):
-                    yield self._as_access(init), self._as_access(other)
+                    yield self._as_access(init), (self._as_access(other),)
 
     def _as_access(self, step: MbarrierStep) -> Access:
         is_weak = step.step in (Step.INIT, Step.INVALIDATE)
@@ -471,12 +484,10 @@ class _Judge:
     def _is_settled(self, first: Access, second: Access) -> bool:
         """True of plain accesses that arithmetic sets apart, or others with the same places
         before."""
-        one, other = self._plain_span(first), self._plain_span(second)
-        if one is None or other is None:
-            return False
-        spans = one, other, self._is_at_once(first, second)
-        if spans in self.settled:
-            return True
+        is_again = first.number == second.number
+        spans = self._plain_span(first), self._plain_span(second), is_again
+        if None in spans or spans in self.settled:
+            return None not in spans
         is_of_many = not (self._is_one_cta or self._is_one_thread)
         if is_of_many and self._are_apart(first, second, tuple(self._relations(first, second))):
             self.settled.add(spans)
@@ -651,15 +662,19 @@ class _Judge:
         return self.apart[key]
 
     def _is_apart_by_arithmetic(self, first: Access, second: Access, relation: Relation) -> bool:
-        own = [*product(arms(self.kernel, first), arms(self.kernel, second))]
-        apart = self._are_places_apart(first, second, relation) or (
-            len(own) > 1 and all(self._are_places_apart(*pair, relation) for pair in own)
-        )
+        apart = self._are_places_apart(first, second, relation)
+        if not apart and len(own := [*product(self._arms(first), self._arms(second))]) > 1:
+            apart = all(self._are_places_apart(*pair, relation) for pair in own)
         if apart:
             self.rules.add("arithmetic")
             self.assumptions.add(Assumption.NO_WRAP)
             self._assume_dimensions()
         return apart
+
+    def _arms(self, access: Access) -> Sequence[Access]:
+        if access.number not in self.arms:
+            self.arms[access.number] = arms(self.kernel, access)
+        return self.arms[access.number]
 
     def _are_places_apart(self, first: Access, second: Access, relation: Relation) -> bool:
         if are_apart(self.kernel, first, second, relation, self.launch):

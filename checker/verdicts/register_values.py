@@ -24,6 +24,7 @@ _MOST_CONDITIONS = 1_000
 _NARROW = 32
 _PASSES = 8
 """The number of times that loops of loops are looked at again, outer ones first."""
+_Values = dict[Value, Value]
 
 
 class RegisterValues(ABC):
@@ -317,7 +318,7 @@ class RegisterValues(ABC):
         fresh: dict[tuple[int, str], tuple[str, Value]] = {}
         solving = set[Value]()
         for block in self.order:
-            ends: tuple[Mapping[Value, Value], Mapping[Value, Value]] | None = None
+            ends: tuple[_Values, _Values] | None = None
             for register in self._phis.get(block, ()):
                 phi = self._open.get((block, register))
                 if phi is None:
@@ -354,15 +355,12 @@ class RegisterValues(ABC):
             return None
         return "add", step
 
-    def _starts_and_following(
-        self, block: int
-    ) -> tuple[Mapping[Value, Value], Mapping[Value, Value]]:
+    def _starts_and_following(self, block: int) -> tuple[_Values, _Values]:
         """The open registers of a loop, as ``sequence_of`` has them."""
-        starts: dict[Value, Value] = {}
-        following: dict[Value, Value] = {}
+        starts, following = _Values(), _Values()
         for register in self._phis[block]:
             own = self._open.get((block, register))
-            known = self._start_and_next(block, register)
+            known = None if own is None else self._start_and_next(block, register)
             if own is not None and known is not None and known[1].bits == own.bits:
                 starts[own], following[own] = known
         return starts, following

@@ -131,6 +131,8 @@ class _Copy:
 
     def statement(self, statement: Statement) -> Statement:
         """A statement with the names of this copy."""
+        if not self.number:
+            return statement
         callee = call_of(statement).name if statement.operation == CALL else None
         operands = tuple(each if each == callee else self.text(each) for each in statement.operands)
         return replace(statement, operands=operands, guard=self.text(statement.guard))
@@ -156,7 +158,10 @@ class _Inliner:
         blocks: list[PtxBlock] = []
         count = 0
         for number, each in enumerate(made):
-            numbered = [replace(one, number=count + n) for n, one in enumerate(each.instructions)]
+            numbered = [
+                one if one.number == n else replace(one, number=n)
+                for n, one in enumerate(each.instructions, count)
+            ]
             count += len(numbered)
             following = dict.fromkeys(place[key] for key in each.successors)
             table = tuple(place[key] for key in each.table)
@@ -210,6 +215,8 @@ class _Inliner:
                 )
                 assert moved is not None
                 statement = replace(moved, guard=statement.guard)
+        if statement is each.statement and copy.called_at == each.called_at:
+            return each
         return replace(each, statement=statement, called_at=copy.called_at)
 
     def _call(self, copy: _Copy, made: _Made, each: PtxInstruction, called: PtxFunction) -> _Made:
