@@ -23,6 +23,7 @@ from fencewright.checker.verdicts import arithmetic, intervals, iterations
 from fencewright.checker.verdicts.amd import judge as judge_amd
 from fencewright.checker.verdicts.amd.booleans import Booleans
 from fencewright.checker.verdicts.amd.halves import Halves
+from fencewright.checker.verdicts.amd.words import Words
 from fencewright.checker.verdicts.arithmetic import is_alike
 from fencewright.checker.verdicts.expressions import Expressions
 from fencewright.checker.verdicts.model import Kernel, Literal
@@ -150,6 +151,18 @@ def test_registers_are_walked_again_from_the_first_loop_with_news_on(
     file = read_ptx(inputs.ptx(1, 20).replace("\tret;", loop))
     registers = Registers(Places(file, file.functions["k0"]))
     assert len(walked) == len(registers.order) + 2
+
+
+def test_halves_of_a_product_are_worked_out_once() -> None:
+    def products(count: int) -> Callable[[], object]:
+        table = ValueTable(1 << 10)
+        made = [table.param("p", 64)]
+        for n in range(4 * count):
+            made.append(table.apply("mul", (made[-1], table.param(f"{n}", 64)), 64))
+        words = Words(Expressions(table), 64)
+        return lambda: [words.low(each) for each in made]
+
+    assert growth(products, 4) < 1.02
 
 
 def test_conditions_are_put_into_each_part_of_a_truth_value_once() -> None:

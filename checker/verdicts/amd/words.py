@@ -24,9 +24,17 @@ class Words:
         self.expressions = expressions
         self.threads = threads
         self._may: dict[Value, int] = {}
+        self._lows: dict[Value, Value] = {}
+        self._highs: dict[Value, Value] = {}
+        self._pairs: dict[tuple[Value, Value], Value] = {}
 
     def low(self, value: Value) -> Value:
         """The low half of a value."""
+        if (found := self._lows.get(value)) is None:
+            found = self._lows[value] = self._low(value)
+        return found
+
+    def _low(self, value: Value) -> Value:
         e = self.expressions
         if _is_shared_base(value):
             return e.constant(0, _WORD)
@@ -45,6 +53,11 @@ class Words:
 
     def high(self, value: Value) -> Value:
         """The high half of a value of 64 bits."""
+        if (found := self._highs.get(value)) is None:
+            found = self._highs[value] = self._high(value)
+        return found
+
+    def _high(self, value: Value) -> Value:
         e = self.expressions
         if isinstance(value, Apply) and value.operation == "zext" and value.arguments[0].bits <= 32:
             return e.constant(0, _WORD)
@@ -56,6 +69,11 @@ class Words:
 
     def pair(self, low: Value, high: Value) -> Value:
         """The value of 64 bits that has two halves."""
+        if (found := self._pairs.get((low, high))) is None:
+            found = self._pairs[low, high] = self._pair(low, high)
+        return found
+
+    def _pair(self, low: Value, high: Value) -> Value:
         e = self.expressions
         if (upper := number_of(high)) is not None:
             if (lower := number_of(low)) is not None:
