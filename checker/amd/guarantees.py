@@ -107,7 +107,7 @@ class _Places(Mapping[int, Place]):
         return made[number]
 
     def _places_in(self, block: int, first: int, stretch: int) -> Iterator[tuple[int, Place]]:
-        state = self._within[stretch] if first else self._entries[block].copy()
+        state = (self._within[stretch] if first else self._entries[block]).copy()
         for step, operation in self._code.counted[block][first : first + _STRETCH]:
             if operation is not None:
                 yield operation.number, place_of(state)

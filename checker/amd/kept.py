@@ -16,6 +16,9 @@ _SHORT = 4_000
 _NARROW, _SPAN = 1 << 8, 1 << 10
 """The bits of a set that is kept whole anyway, and those of most differences."""
 
+_RECENT = 32
+"""The values that are kept as they are: those that were put last, which is where an analysis is."""
+
 _Value = TypeVar("_Value")
 Parts = Iterator[Any]
 
@@ -31,15 +34,23 @@ class _Difference:
 
 
 class Kept(MutableMapping[int, _Value], Generic[_Value]):
-    """A mapping of values that are long; ``held``: their parts, with differences in place of
-    sets."""
+    """A mapping of values that are long; ``held``: their parts, with differences in place of sets,
+    but for those that were put last."""
 
     def __init__(self, parts: Callable[[_Value], Iterable[Any]], whole: Callable[[Parts], _Value]):
         self._parts, self._whole = parts, whole
         self.held: dict[int, tuple[Any, ...]] = {}
         self._bases: dict[int, int] = {}
+        self._recent: dict[int, _Value] = {}
 
     def __setitem__(self, number: int, value: _Value) -> None:
+        self.held.setdefault(number, ())
+        self._recent[number] = value
+        if len(self._recent) > _RECENT:
+            number = next(iter(self._recent))
+            self.held[number] = self._apart(self._recent.pop(number))
+
+    def _apart(self, value: _Value) -> tuple[Any, ...]:
         parts: list[Any] = []
         last: object = None
         for place, part in enumerate(self._parts(value)):
@@ -50,9 +61,11 @@ class Kept(MutableMapping[int, _Value], Generic[_Value]):
             else:
                 parts.append(part)
             last = part
-        self.held[number] = tuple(parts)
+        return tuple(parts)
 
     def __getitem__(self, number: int) -> _Value:
+        if number in self._recent:
+            return self._recent[number]
         parts: list[Any] = []
         last: object = None
         for part in self.held[number]:
@@ -67,6 +80,7 @@ class Kept(MutableMapping[int, _Value], Generic[_Value]):
 
     def __delitem__(self, number: int) -> None:
         del self.held[number]
+        self._recent.pop(number, None)
 
     def __contains__(self, number: object) -> bool:
         return number in self.held
@@ -97,7 +111,7 @@ def kept(
 ) -> MutableMapping[int, _Value]:
     """An empty mapping for values at places of a function of so many ``operations``.
 
-    Of a long one a value is made anew each time it is got, so that a change has to be put back.
+    Of a long one a value may be made anew when it is got, so that a change has to be put back.
     ``parts``: the sets of a value among its other parts; ``whole``: the value of those.
     """
     return Kept(parts, whole) if is_long(operations) else {}

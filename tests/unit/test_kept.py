@@ -28,6 +28,7 @@ def _found(file: Path) -> list[object]:
 
 def _keep_all_by_differences(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(kept, "_SHORT", 0)
+    patch.setattr(kept, "_RECENT", 0)
     patch.setattr(kept, "_NARROW", 1)
     patch.setattr(kept, "_SPAN", 3)
     patch.setattr(guarantees, "_STRETCH", 2)
