@@ -11,7 +11,7 @@ PARTS = {
     "check-docs": "every table of the pages",
     "lit": "the FileCheck tests",
     "test": "those and a share of the campaigns",
-    "every-test": "those and all campaigns, with a fifth of the random programs",
+    "every-test": "those and all campaigns, with some of the random programs",
     "own-code": "what the passes make of kernels and 1,000 random programs",
     "check-dist": "the wheel and the sdist",
     "check-site": "the site",
@@ -31,7 +31,7 @@ def results() -> list[Result]:
             ("command", "what it checks", "CPU time", "wall time"),
             tuple(rows),
             "lit, test and every-test are two processes each, others one. `.ci/run` makes those "
-            "others two at a time, own-code with 200 programs, no test by itself, and beside all "
-            "that the clones.",
+            "others two at a time, own-code with 50 programs, no test by itself, and beside all "
+            "that the clone of a user.",
         )
     ]

@@ -13,7 +13,7 @@ from typing import ClassVar
 import guard_llvm_ir
 import llvm_ir_programs
 from guard_llvm_ir import Kept
-from pass_trials import LIMITS, ONE, Trial, View, meant_by
+from pass_trials import LIMITS, ONE, Built, Trial, View, meant_by
 from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.lowering.cdna.code.text import read_assembly
@@ -21,7 +21,6 @@ from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
-from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import LLVMIRPipeline, StorePolicy
@@ -85,7 +84,7 @@ class ProgramTrial(Trial):
     @cached_property
     def meant(self) -> Run:
         """What the program may do."""
-        return meant_by(str(self.source()), self.source)
+        return meant_by(self.source)
 
     def wrong(self, code: ModuleOp) -> str:
         """What ``code`` does that the source forbids; empty if there is nothing, or too much to see."""
@@ -137,7 +136,7 @@ def of_small(name: str, program: SmallProgram, view: LLVMIRView) -> ProgramTrial
     """A program as LLVM IR in a view, in memory of the kinds that its chip has."""
     assert view.options.chip is not None
     placed = program.for_chip(view.options.chip)
-    return llvm_ir_trial(name, lambda: build(placed), view)
+    return llvm_ir_trial(name, Built(placed), view)
 
 
 # What is compared with what has to be left

@@ -130,7 +130,7 @@ class Trial:
     @cached_property
     def meant(self) -> Run:
         """What the program may do."""
-        return meant_by(str(self.make()), self.make)
+        return meant_by(self.make)
 
     @property
     def is_fit(self) -> bool:
@@ -227,14 +227,26 @@ def trial(name: str, program: SmallProgram, view: View) -> Trial:
         placed = program.for_chip(view.options.chip)
     if Fact.UNCACHED_MEMORY in view.facts:
         placed = program.in_memory(MemoryKind.UNCACHED)
-    return Trial(name, lambda: build(placed), view)
+    return Trial(name, Built(placed), view)
 
 
-_MEANT: dict[str, Run] = {}
+@dataclass(frozen=True)
+class Built:
+    """Builds a program, anew each time."""
+
+    program: SmallProgram
+
+    def __call__(self) -> ModuleOp:
+        """Build it."""
+        return build(self.program)
 
 
-def meant_by(text: str, make: Callable[[], ModuleOp]) -> Run:
-    """What a program may do, once for every text."""
-    if text not in _MEANT:
-        _MEANT[text] = run(read_only_test(make(), ReadOptions()), AXIOMS)
-    return _MEANT[text]
+_MEANT: dict[object, Run] = {}
+
+
+def meant_by(make: Callable[[], ModuleOp]) -> Run:
+    """What a program may do, once for each."""
+    key = make if isinstance(make, Built) else str(make())
+    if key not in _MEANT:
+        _MEANT[key] = run(read_only_test(make(), ReadOptions()), AXIOMS)
+    return _MEANT[key]
