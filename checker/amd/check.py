@@ -39,12 +39,12 @@ class Checked:
         """Registers that are used too early, and waits for nothing."""
         code = self.lifted.code
         yield from find_untranslated(code.flow)
-        unwaited = {each.line for each in code.those(self.lifted.barriers.unwaited())}
+        unwaited = {operation.line for operation in code.those(self.lifted.barriers.unwaited())}
         found = find_hazards(code, self.entries, unwaited=unwaited)
-        if not any(each.rule in ON_A_PATH for each in found):
+        if not any(finding.rule in ON_A_PATH for finding in found):
             yield from found
             return
-        yield from (each for each in found if each.rule not in ON_A_PATH)
+        yield from (finding for finding in found if finding.rule not in ON_A_PATH)
         places = places_of_hazards(code, self.entries)
         entries = self.entries
         for flow in without_infeasible_paths(code.flow):
@@ -54,7 +54,7 @@ class Checked:
             if not places:
                 return
         again = find_hazards(code, entries, places)
-        yield from (each for each in again if each.rule in ON_A_PATH)
+        yield from (finding for finding in again if finding.rule in ON_A_PATH)
 
     def _unwaited_write_backs(self) -> set[int]:
         """The lines of write-backs that are in flight where an access may publish what they cover:
@@ -70,10 +70,10 @@ class Checked:
 
         return {
             self.lifted.operations[number].line
-            for each in self.lifted.operations
-            if each.writes and not each.in_lds and each.scope.includes(Scope.AGENT)
-            if each.number in places
-            for number, covers in places[each.number].covered.items()
+            for operation in self.lifted.operations
+            if operation.writes and not operation.in_lds and operation.scope.includes(Scope.AGENT)
+            if operation.number in places
+            for number, covers in places[operation.number].covered.items()
             if covers_any(covers)
         }
 
@@ -83,16 +83,16 @@ class Checked:
         from fencewright.checker.amd.surplus import find_surplus
 
         found = find_surplus(self.lifted.code, self.entries, self._unwaited_write_backs())
-        yield from (each.finding for each in found)
+        yield from (surplus.finding for surplus in found)
 
     def provided(self) -> Iterator[tuple[int, str]]:
         """The line and guarantee of each operation; of a call, the callee."""
         calls = calls_of(self.lifted.code.flow)
-        for each in self.lifted.operations:
-            if each.line in calls and calls[each.line].name:
-                yield each.line, f"{each.text} -> call of {calls[each.line].name}"
-            elif each.line and each.kind is not Kind.END:
-                yield each.line, f"{each.text} -> {describe(self.lifted, each)}"
+        for operation in self.lifted.operations:
+            if operation.line in calls and calls[operation.line].name:
+                yield operation.line, f"{operation.text} -> call of {calls[operation.line].name}"
+            elif operation.line and operation.kind is not Kind.END:
+                yield operation.line, f"{operation.text} -> {describe(self.lifted, operation)}"
 
 
 def check(

@@ -29,6 +29,11 @@ class VerdictKind(FastStrEnum):
     LAUNCH = "race only under a launch"
     NOT_JUDGED = "not judged"
 
+    @property
+    def decides_all(self) -> bool:
+        """True where every pair of accesses was decided."""
+        return self in (VerdictKind.RACE_FREE, VerdictKind.LAUNCH)
+
 
 class Rule(FastStrEnum):
     """The stable name of each kind of finding, with the worst ``level`` that it has."""

@@ -75,10 +75,10 @@ class Replay:
         sizes = [f"({_listed(launch.grid)})", block, str(launch.shared)]
         sizes += [] if launch.cluster is None else [f"({_listed(launch.cluster)})"]
         arguments = (
-            f"{each.type}[{each.count}]{'=' * bool(each.content)}{each.content}"
-            if isinstance(each, Array)
-            else str(each)
-            for each in launch.arguments
+            f"{argument.type}[{argument.count}]{'=' * bool(argument.content)}{argument.content}"
+            if isinstance(argument, Array)
+            else str(argument)
+            for argument in launch.arguments
         )
         return f"{launch.kernel}<<<{', '.join(sizes)}>>>({_listed(arguments)})"
 
@@ -97,11 +97,11 @@ class Replayer:
     def __init__(self, module: PtxFile, function: PtxFunction):
         self.module, self.function = Module(module), function
         self.places = {
-            each.number: site_of(each, 0, function, module.files).key
-            for each in function.instructions
+            instruction.number: site_of(instruction, 0, function, module.files).key
+            for instruction in function.instructions
         }
         self.has_clusters = any(
-            each.statement.operation in _OF_CLUSTERS for each in function.instructions
+            instruction.statement.operation in _OF_CLUSTERS for instruction in function.instructions
         )
         self.races: dict[_Pair, Replay] = {}
         self.steps = 0
@@ -117,7 +117,7 @@ class Replayer:
         sides = conflict.first.instruction, conflict.second.instruction
         if not self.places.keys() >= {*sides}:
             return Replay(False, "it is not of two instructions of the kernel's own text")
-        pair = frozenset(self.places[each] for each in sides)
+        pair = frozenset(self.places[side] for side in sides)
         if (known := self.races.get(pair)) is not None and known.is_confirmed:
             return known
         reason = ""
@@ -144,18 +144,18 @@ class Replayer:
     def _execute(self, launch: Launch, pair: _Pair, most: int) -> tuple[str, bool]:
         """Execute a launch until it has a race of a pair; the problem that ends it, True if out of
         bounds."""
-        for each in islice(self._executions(launch), most):
-            outcome = each.run.outcome
-            self.steps += outcome.steps + each.detector.accesses
+        for execution in islice(self._executions(launch), most):
+            outcome = execution.run.outcome
+            self.steps += outcome.steps + execution.detector.accesses
             if outcome.is_outside:
                 # Arrays that are too small: nothing that was executed counts.
-                return problem_of(each.run), True
-            for race in each.detector.races.values():
-                self._note(each, race, launch)
+                return problem_of(execution.run), True
+            for race in execution.detector.races.values():
+                self._note(execution, race, launch)
             known = self.races.get(pair)
             is_confirmed = known is not None and known.is_confirmed
             if outcome.problem or is_confirmed or self.steps > _MOST_STEPS_OF_ALL:
-                return problem_of(each.run), False
+                return problem_of(execution.run), False
         return "", False
 
     def _executions(self, launch: Launch) -> Iterator[Execution]:
@@ -166,7 +166,7 @@ class Replayer:
         """Keep a race by its two instructions; of one value that both write, until there is
         another."""
         sites = execution.detector.sites
-        pair = frozenset(sites[each.site].key for each in (race.first, race.second))
+        pair = frozenset(sites[access.site].key for access in (race.first, race.second))
         if race.same_value:
             self.races.setdefault(pair, Replay(False, "both write one value in every execution"))
         elif pair not in self.races or not self.races[pair].is_confirmed:
@@ -229,7 +229,9 @@ def _argument(
 def _sized(launch: Launch, size: int) -> Launch:
     """A launch whose arrays of numbers have so many bytes."""
     arguments = tuple(
-        replace(each, count=size // 4) if isinstance(each, Array) and each.type == "u32" else each
-        for each in launch.arguments
+        replace(argument, count=size // 4)
+        if isinstance(argument, Array) and argument.type == "u32"
+        else argument
+        for argument in launch.arguments
     )
     return replace(launch, arguments=arguments)

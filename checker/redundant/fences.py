@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Fence, Kernel, Region, Verdict
 from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.code.effects import Proxy
 
-_DECIDED = (VerdictKind.RACE_FREE, VerdictKind.LAUNCH)
 _SHARED = frozenset({Region.SHARED})
 
 
@@ -21,7 +19,7 @@ def idle_proxy_fences(
 
     Without accesses by the async proxy no verdict does, but other kernels may access global memory.
     """
-    is_decided = verdict.kind in _DECIDED
+    is_decided = verdict.kind.decides_all
     is_open = not is_decided and any(each.proxy is Proxy.ASYNC for each in kernel.accesses)
     if kernel.obstacles or is_open:
         return

@@ -38,10 +38,10 @@ def partition_of(name: str, mode: str | None = None) -> Partition:
     Raises ``UnsupportedError`` for a device or a mode that there is not.
     """
     requested = f"partition {mode or 'of'} {name}"
-    device = next((each for each in DEVICES if each.name == USUAL.get(name, name)), None)
+    device = next((device for device in DEVICES if device.name == USUAL.get(name, name)), None)
     if device is None:
         raise UnsupportedError(
-            requested, "unknown device", (*(each.name for each in DEVICES), *USUAL)
+            requested, "unknown device", (*(device.name for device in DEVICES), *USUAL)
         )
     if not device.modes:
         if mode not in (None, PartitionMode.SPX):
@@ -55,7 +55,7 @@ def partition_of(name: str, mode: str | None = None) -> Partition:
 
 
 def _row(requested: str, device: CdnaDevice, mode: str) -> Partitioning:
-    for each in PARTITIONINGS:
-        if each.mode == mode and each.mode in device.modes:
-            return each
+    for row in PARTITIONINGS:
+        if row.mode == mode and row.mode in device.modes:
+            return row
     raise UnsupportedError(requested, "the device has no such mode", tuple(device.modes))

@@ -47,12 +47,12 @@ def judged(
     kernel = kernel_of(checked.lifted)
     verdict = judge(kernel, launch, steps)
     function = checked.lifted.code.flow.function
-    sources = {each.line: each.source for each in function.instructions}
+    sources = {instruction.line: instruction.source for instruction in function.instructions}
     races = list(findings_of(verdict, lambda line: sources.get(line) or line))
     verdict = with_notes_apart(verdict, races)
     found = merged(races, checked.hazards())
     if finds_surplus:
-        kept = (each for each in found if each.rule is not Rule.SURPLUS_WAIT)
+        kept = (finding for finding in found if finding.rule is not Rule.SURPLUS_WAIT)
         asks = verdict.kind is VerdictKind.RACE_FREE
         is_proved = partial(is_still_proved, before=verdict, launch=launch) if asks else None
         found = [*kept, *checked.surplus(), *_surplus_barriers(checked, kernel, is_proved)]
@@ -65,8 +65,10 @@ def _surplus_barriers(
 ) -> Iterator[Finding]:
     """Barriers that can go; ``is_proved`` as ``idle_barriers`` has it."""
     code = checked.lifted.code
-    write_backs = [each.line for each in code.operations if each.is_write_back]
+    write_backs = [operation.line for operation in code.operations if operation.is_write_back]
     idle = idle_work_group_barriers(kernel, code.flow, write_backs, is_proved)
     for line, ends in idle.items():
-        barrier = next(each for each in checked.lifted.at(line) if each.kind is Kind.BARRIER)
+        barrier = next(
+            operation for operation in checked.lifted.at(line) if operation.kind is Kind.BARRIER
+        )
         yield replace(surplus_barrier(code, barrier).finding, about=ends)

@@ -29,11 +29,11 @@ def idle_work_group_barriers(
 
     ``write_backs``: their lines. ``is_proved``: as ``idle_barriers`` has it.
     """
-    waits = Counter(end for each in kernel.barriers for end in each.ends)
+    waits = Counter(end for barrier in kernel.barriers for end in barrier.ends)
     parts = {
-        kernel.line_of(each.instruction): tuple(map(kernel.line_of, each.ends))
-        for each in kernel.barriers
-        if all(waits[end] == 1 for end in each.ends)
+        kernel.line_of(barrier.instruction): tuple(map(kernel.line_of, barrier.ends))
+        for barrier in kernel.barriers
+        if all(waits[end] == 1 for end in barrier.ends)
     }
     caches = {
         step.instruction.line
@@ -42,7 +42,7 @@ def idle_work_group_barriers(
         if step.effects.kind is Kind.CACHE
     }
     others = {*write_backs, *_beyond(kernel, flow), *(caches if _sees_others(kernel) else ())}
-    obstacles = tuple(each for each in kernel.obstacles if each.reason != NO_DESCRIPTOR)
+    obstacles = tuple(obstacle for obstacle in kernel.obstacles if obstacle.reason != NO_DESCRIPTOR)
     kernel = replace(kernel, obstacles=obstacles, _memo={})
     idle = idle_barriers(kernel, parts, others, is_proved, {*_flags(kernel, flow)}, caches)
     return {line: parts[line] for line in idle}
@@ -50,7 +50,7 @@ def idle_work_group_barriers(
 
 def _beyond(kernel: Kernel, flow: Flow) -> Iterator[int]:
     """The lines of instructions that do more than the kernel has: messages and clocks."""
-    known = {each.line for each in kernel.accesses}
+    known = {access.line for access in kernel.accesses}
     for step in (step for block in flow.blocks for step in block.steps):
         effects, line = step.effects, step.instruction.line
         if effects.kind is Kind.COMPUTE:
@@ -66,8 +66,8 @@ def _beyond(kernel: Kernel, flow: Flow) -> Iterator[int]:
 def _sees_others(kernel: Kernel) -> bool:
     """True of a kernel that may read what other kernels say is done."""
     return any(
-        each.is_strong and each.reads and each.place.root.region is not Region.SHARED
-        for each in kernel.accesses
+        access.is_strong and access.reads and access.place.root.region is not Region.SHARED
+        for access in kernel.accesses
     )
 
 
@@ -75,6 +75,6 @@ def _flags(kernel: Kernel, flow: Flow) -> Iterator[int]:
     """The lines of stores of a chip whose stores do not say that they are flags."""
     if flow.chip.scope_bits:
         return
-    for each in kernel.accesses:
-        if each.writes and each.place.root.region is not Region.SHARED:
-            yield each.line
+    for access in kernel.accesses:
+        if access.writes and access.place.root.region is not Region.SHARED:
+            yield access.line
