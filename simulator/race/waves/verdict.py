@@ -42,7 +42,7 @@ class Shown:
 def shown(module: Module, launch: Launch, given: Mapping[int, bytes]) -> Shown | None:
     """A launch executed in one order, as good as any; None where something may be wrong.
 
-    ``given``: the bytes that arrays begin with, by argument. Raises ``LaunchError``.
+    ``given``: the bytes that arrays begin with, by argument.
     """
     try:
         return _shown(module, launch, given)

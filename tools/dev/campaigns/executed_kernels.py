@@ -283,7 +283,6 @@ def opcode_plans() -> Iterator[Plan]:
 
 def _executed(module: "Module", text: str, launch: str) -> Plan:
     """The plan of a launch, also of one that cannot be."""
-    from fencewright.simulator.execution.launch import LaunchError as WaveError
     from fencewright.simulator.threads.launch import LaunchError, parse_launch, settled
 
     try:
@@ -294,7 +293,7 @@ def _executed(module: "Module", text: str, launch: str) -> Plan:
     after = [unpacked(each["after"]) for each in plan["buffers"]]
     try:
         plan["waves"] = by_waves(text, kernel.name, asked, after)
-    except WaveError as problem:
+    except LaunchError as problem:
         plan["waves"] = {"problem": problem.reason}
     return plan
 
