@@ -62,13 +62,16 @@ def are_apart(
     launches."""
     if first.place.root != second.place.root or first.place.rank is not second.place.rank:
         return False
-    return kernel.remembered(
-        ("apart", _distance(kernel, first, second), relation, launch),
-        lambda: (
-            _differ(kernel, ((first, second),), relation, launch)
-            or _are_tried_apart(kernel, first, second, relation)
-        ),
-    )
+    known = _indices_known(kernel, first) & _indices_known(kernel, second)
+
+    def is_apart() -> bool:
+        parts = [(_part(first, each, 1), _part(second, each, 1)) for each in known]
+        return _differ(kernel, ((first, second), *parts), relation, launch) or _are_tried_apart(
+            kernel, first, second, relation
+        )
+
+    key = "apart", _distance(kernel, first, second), known, relation, launch
+    return kernel.remembered(key, is_apart)
 
 
 def _distance(kernel: Kernel, first: Access, second: Access) -> object:
@@ -82,6 +85,32 @@ def _distance(kernel: Kernel, first: Access, second: Access) -> object:
         for form, each in ((a, first), (b, second))
     )
     return own, other, a.constant - b.constant
+
+
+def _indices_known(kernel: Kernel, access: Access) -> frozenset[LinearForm]:
+    """The indices of a grid's threads that conditions of an access say to be one number, as of a
+    boundary: sums that are too small to wrap around, less the number."""
+
+    def indices() -> Iterator[LinearForm]:
+        e = Expressions(kernel.table)
+        for each in access.conditions:
+            value = each.value
+            if not each.polarity or not isinstance(value, Apply) or value.operation != "eq":
+                continue
+            left, right = map(e.linear, value.arguments)
+            if right.terms or not left.terms or len(left.terms) > 2:
+                continue
+            factors = [[*map(_index_or_size, factors_of(part))] for part, _ in left.terms]
+            if all(n == 1 for _, n in left.terms) and all(
+                all(own[:2]) and not own[2:] for own in factors
+            ):
+                yield e.sum_of(left, right, -1)
+
+    return kernel.remembered(("indices known", access.number), lambda: frozenset(indices()))
+
+
+def _index_or_size(value: Value) -> str | None:
+    return _size_name(value) or (None if _own_bound(value) is not None else _index_of(value))
 
 
 def arms(kernel: Kernel, access: Access) -> tuple[Access, ...]:
@@ -1051,7 +1080,8 @@ def span_of(kernel: Kernel, access: Access) -> int:
     spans = kernel.remembered("spans", dict[object, int])
     bounds = _bounds(kernel, access)
     own = _conditions_on_threads(kernel, access)
-    return spans.setdefault((access.place, access.size, bounds, own), len(spans))
+    known = _indices_known(kernel, access)
+    return spans.setdefault((access.place, access.size, bounds, own, known), len(spans))
 
 
 def _bounds(kernel: Kernel, access: Access) -> tuple[_Bound, ...]:
@@ -1074,12 +1104,12 @@ def _bounds_of(kernel: Kernel, access: Access) -> Iterator[_Bound]:
         if isinstance(each, Holds):
             yield from _bound_of(e, each.literal)
     for constraint in constraints:
-        if not isinstance(constraint, AnyOf):
-            continue
         # The first iteration, or what the one before went on under.
-        first, went_on = constraint.constraints
-        if not isinstance(went_on, AllOf) or not isinstance(first, Compare):
-            continue
+        match constraint:
+            case AnyOf((Compare() as first, AllOf() as went_on)):
+                pass
+            case _:
+                continue
         for each in went_on.constraints:
             if not isinstance(each, Holds):
                 continue

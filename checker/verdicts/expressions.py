@@ -376,8 +376,10 @@ class Expressions:
             return self.constant(0, bits)
         if operation == "and" and second == (1 << bits) - 1:
             return own[0]
-        if operation == "and" and second == _MOST_SIZE and _is_size(own[0]):
+        if operation == "and" and _MOST_SIZE & ~(second or 0) == 0 and _is_size(own[0]):
             return own[0]
+        if operation == "ashr" and second == bits - 1 and is_small(own[0]):
+            return self.constant(0, bits)
         if operation == "and" and second is not None and isinstance(own[0], Apply):
             # (x << 3) & 24 is (x & 3) << 3.
             inner = own[0]

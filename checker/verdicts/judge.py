@@ -810,7 +810,8 @@ class _Judge:
         """Judge a pair that the solver does not decide for all launches: a race in one is a race,
         and so is one in another relation."""
         self.budget.give_up_proof()
-        if self._races_in(self._exact_launches(), first, second, pair):
+        launches = (*self._exact_launches(), *self._large_launches)
+        if self._races_in(launches, first, second, pair):
             return False
         if len(self.launches) >= _MOST_RACES:
             return True  # Nothing is proved of the kernel, and no smaller launch has a race.
@@ -867,12 +868,16 @@ class _Judge:
         return has_room and prod(block) <= self.kernel.most_threads
 
     @cached_property
-    def _large_blocks(self) -> Sequence[tuple[int, int, int]]:
-        """The largest blocks, of one row and of several, where a launch does not give one."""
+    def _large_launches(self) -> Sequence[Launch]:
+        """Launches of the largest blocks, of one row and of several, where none is given: in small
+        grids, and in those of any size. Times a constant their CTAs are no product of two unknowns.
+        """
         most, rows = self.kernel.most_threads, {"%tid.y", "%ntid.y"} & self.kernel.specials
         if self.launch.block or self.kernel.required or most & 1:
             return ()
-        return ((most // 2, 2, 1), (2, most // 2, 1)) if rows else ((most, 1, 1),)
+        blocks = ((most // 2, 2, 1), (2, most // 2, 1)) if rows else ((most, 1, 1),)
+        grids = dict.fromkeys((self.launch.grid or (2, 1, 1), self.launch.grid))
+        return [replace(self.launch, block=each, grid=grid) for grid in grids for each in blocks]
 
     @cached_property
     def _fitting(self) -> Sequence[tuple[int, int, int]]:
@@ -1287,23 +1292,21 @@ class _Judge:
             witness = self._solver(relation, launch=launch).witness(constraints)
             if witness is not None:
                 size = self.small[(launch.block or self.blocks[0]) > self.blocks[0]]
-                return size, witness.apart(relation)
-        large = (self.small[-1][0], self.kernel.most_threads)
-        sizes = () if launches else (*self.small, large, _ANY)
+                is_large = launch in self._large_launches
+                return _ANY if is_large else size, witness.apart(relation)
+        if launches:
+            return _ANY, None
+        is_free = not (self.launch.block or self.kernel.required)
         has_rows = len(self._solver(relation).dimensions("tid")) > 1
-        if has_rows and not (self.launch.block or self.kernel.required):
-            sizes = sizes[-1:]  # The shape of the block is a condition in any size.
-        for size in sizes:
-            # Of many CTAs those that a known block has more of: a product with one is none of two.
-            blocks = self._large_blocks if size in (large, _ANY) else ()
-            most = size if size == large else (_MANY, self.kernel.most_threads)
-            wide = (
-                self._solver(relation, most, replace(self.launch, block=each)) for each in blocks
-            )
-            for solver in (*wide, self._solver(relation, size)):
-                witness = solver.witness(constraints)
-                if witness is not None:
-                    return size, witness.apart(relation)
+        # The shape of a block that is free is a condition in any size.
+        asked = [(each, self._solver(relation, each)) for each in self.small]
+        asked = [] if has_rows and is_free else asked
+        many = (_MANY, self.kernel.most_threads)
+        asked += [(_ANY, self._solver(relation, many, each)) for each in self._large_launches]
+        for size, solver in (*asked, (_ANY, self._solver(relation, _ANY))):
+            witness = solver.witness(constraints)
+            if witness is not None:
+                return size, witness.apart(relation)
         return _ANY, None
 
     def _condition(self, conflict: Conflict, size: tuple[int, int], of_all: str) -> str:

@@ -179,6 +179,8 @@ class Budget:
         self.terms: dict[tuple[Launch, _Numbers], dict[tuple[Value, int], Any]] = {}
         self.launches: dict[object, tuple[Any, ...]] = {}
         self.solutions = Solutions()
+        self.bounded = set[Launch]()
+        """Launches of questions in which a number is small that may be any."""
 
     @property
     def is_spent(self) -> bool:
@@ -256,8 +258,6 @@ class BitVectors(Interpretation[Any, Any]):
         self._ranks: dict[int, Any] = {}
         self._multiplied: dict[tuple[int, int], _Product] = {}
         self._is_abstract = False
-        self._is_bounded = False
-        """A number is small that no question has said so of."""
 
     def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
         """As ``Solver.satisfiable``."""
@@ -271,15 +271,23 @@ class BitVectors(Interpretation[Any, Any]):
         if self.budget.is_spent:
             return Answer.UNKNOWN
         formulas = [self.truth(each) for each in constraints]
-        if self._has_product and self._small()._answer(constraints) is Answer.SATISFIABLE:
+        # Where sizes are free most questions have a solution, or take many steps.
+        is_free = self._given("ntid") is None
+        if is_free and self._has_product and self._small().has_solution(constraints):
             return Answer.SATISFIABLE
         if self._is_abstract and self._checked(formulas)[1] == z3.unsat:
             return Answer.UNSATISFIABLE
-        if self._has_product and self._wide()._answer(constraints) is Answer.SATISFIABLE:
+        if not is_free and self._has_product and self._small().has_solution(constraints):
+            return Answer.SATISFIABLE
+        if self._has_product and any(each.has_solution(constraints) for each in self._wide()):
             return Answer.SATISFIABLE
         if self._is_abstract:
             return self._like(numbers=_Numbers.EXACT)._answer(constraints)
         return self._answer(constraints, formulas)
+
+    def has_solution(self, constraints: Sequence[Constraint]) -> bool:
+        """True where this solver alone finds a solution."""
+        return self._answer(constraints) is Answer.SATISFIABLE
 
     def _answer(self, constraints: Sequence[Constraint], formulas: Sequence[Any] = ()) -> Answer:
         """The answer to one question alone; ``formulas``: the constraints, if they are made."""
@@ -407,7 +415,7 @@ class BitVectors(Interpretation[Any, Any]):
             solver, answer = own._checked(formulas, is_witness=True)
             if answer == z3.sat:
                 return self._learn(solver.model())
-            if answer == z3.unsat and not own._is_bounded:
+            if answer == z3.unsat and self.launch not in self.budget.bounded:
                 break
         return None
 
@@ -458,15 +466,19 @@ class BitVectors(Interpretation[Any, Any]):
             launch = Launch(block, launch.grid or (2, 1, 1))
         return self._like(launch=launch, numbers=_Numbers.SMALL)
 
-    def _wide(self) -> "BitVectors":
-        """An exact solver for one large block, and any grid: CTAs times a constant is no product of
-        two unknowns."""
+    def _wide(self) -> Iterator["BitVectors"]:
+        """Exact solvers for one large block: of small numbers in any grid, of any in a small one.
+
+        CTAs times a constant is no product of two unknowns.
+        """
         launch = self.launch
         if launch.block is None and self.kernel.required is None:
             most = self.kernel.most_threads
-            rows = most // _SMALL_BLOCK if len(self.dimensions("tid")) > 1 else 1
-            launch = replace(launch, block=(most // max(1, rows), max(1, rows), 1))
-        return self._like(launch=launch, numbers=_Numbers.SMALL)
+            rows = max(1, most // _SMALL_BLOCK if len(self.dimensions("tid")) > 1 else 1)
+            launch = replace(launch, block=(most // rows, rows, 1))
+            yield self._like(launch=launch, numbers=_Numbers.SMALL)
+        if launch.grid is None:
+            yield self._like(launch=replace(launch, grid=(2, 1, 1)), numbers=_Numbers.EXACT)
 
     def _checked(self, formulas: Sequence[Any], *, is_witness: bool = False) -> tuple[Any, Any]:
         z3 = z3_module()
@@ -666,10 +678,10 @@ class BitVectors(Interpretation[Any, Any]):
         if isinstance(value, Param):
             if is_variable(value):
                 return self._constant(0, bits)
-            self._is_bounded |= is_small
+            self.budget.bounded |= {self.launch} if is_small else set()
             return self._variable(parameter(value), bits, _SMALL_NUMBER if is_small else None)
         if isinstance(value, Iteration):
-            self._is_bounded |= is_small
+            self.budget.bounded |= {self.launch} if is_small else set()
             most = _SMALL_NUMBER if is_small else MOST_ITERATIONS - 1
             return self._variable(own(value, thread), bits, most)
         if not isinstance(value, Apply):

@@ -67,6 +67,15 @@ def test_what_a_loop_leaves_is_of_its_last_round(count: str, step: int, kind: Ve
     assert _kind(_REST.format(count=count, step=step)) is kind
 
 
+@pytest.mark.parametrize(("step", "kind"), [(1024, _FREE), (32, _RACE)])
+def test_a_loop_with_two_exits_is_left_by_one(step: int, kind: VerdictKind):
+    """A thread that leaves a round early is where another one leaves that has gone all rounds."""
+    body = _REST.format(count="%r2", step=step).replace(
+        "add.s32 %r5", "setp.eq.s32 %p4, %r4, %r9; @%p4 bra JOIN; add.s32 %r5"
+    )
+    assert _kind(body) is kind
+
+
 def test_a_way_round_a_loop_says_nothing_of_its_exit():
     """Threads that do not come to the loop write their own words, whatever its count is."""
     body = _REST.format(count="%r9", step=1).replace(

@@ -82,3 +82,33 @@ def test_a_copy_that_one_thread_may_not_wait_for_races_with_others(wait: str, ki
         Launch(grid=(1, 1, 1)),
     )
     assert verdict.kind is kind
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind"),
+    [
+        ("setp.ne.s32 %p1, %r5, 511;", _FREE),
+        ("shl.b32 %r9, %r5, 31; setp.ne.s32 %p1, %r9, 0;", _LAUNCH),
+        ("setp.gt.s32 %p1, %r5, 511;", _LAUNCH),
+    ],
+)
+def test_a_boundary_has_one_thread_of_each_row(condition: str, kind: VerdictKind):
+    """Of threads with one index only those of another row write another place."""
+    verdict = verdict_of(
+        f"{condition} @%p1 bra J; mov.u32 %r4, %tid.y; mov.u32 %r6, %ctaid.y; mov.u32 %r7, %ntid.y;"
+        "mad.lo.s32 %r8, %r6, %r7, %r4; mul.wide.s32 %rd5, %r8, 4112; add.s64 %rd6, %rd1, %rd5;"
+        "st.global.u64 [%rd6], %rd2; J:"
+    )
+    assert verdict.kind is kind
+    assert kind is not _FREE or verdict.by == ("arithmetic",)
+
+
+@pytest.mark.parametrize(("row", "kind"), [(2560, _FREE), (512, _LAUNCH), (1, _RACE)])
+def test_a_row_for_each_block_is_long_enough_or_not(row: int, kind: VerdictKind):
+    """No mask of a block's index takes a bit from it, and no sign is that of an index."""
+    verdict = verdict_of(
+        f"and.b32 %r6, %r2, 2147483647; mul.lo.s32 %r6, %r6, {row}; shr.s32 %r7, %r1, 31;"
+        "add.s32 %r8, %r1, %r7; add.s32 %r6, %r6, %r8; mul.wide.u32 %rd5, %r6, 4;"
+        "add.s64 %rd6, %rd1, %rd5; st.global.u32 [%rd6], %r6;"
+    )
+    assert verdict.kind is kind
