@@ -5,7 +5,7 @@ in another form is the same value. Addresses are sums of products of 64-bit valu
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from fencewright.checker.verdicts.model import (
@@ -823,3 +823,36 @@ def quotient(e: Expressions, value: Value, size: int) -> Value:
         return e.apply("udiv", (value, e.constant(size, value.bits)), value.bits)
     by = e.constant(size.bit_length() - 1, value.bits)
     return e.apply("lshr", (value, by), value.bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An address with one arm of every choice between pointers in it, and their conditions."""
+
+    address: Value
+    literals: tuple[Literal, ...] = ()
+
+
+_MOST_CHOICES = 4
+"""Objects that one access may be of."""
+
+
+def choices(
+    e: Expressions, address: Value, is_known: Callable[[LinearForm], bool]
+) -> Iterator[Choice]:
+    """The objects that an access may be of, where a condition chooses one of two pointers;
+    ``is_known``: true of an address in which one pointer is known."""
+    work = [Choice(address)]
+    for choice in work:
+        form = e.linear(choice.address)
+        is_end = is_known(form) or len(work) > _MOST_CHOICES
+        for part in () if is_end else (part for part, times in form.terms if times == 1):
+            if isinstance(part, Apply) and part.operation == "ite":
+                condition, *arms = part.arguments
+                for arm, polarity in zip(arms, (True, False), strict=True):
+                    own = e.literals(condition, polarity, -1)
+                    of_arm = e.substituted(choice.address, {part: arm})
+                    work.append(Choice(of_arm, (*choice.literals, *own)))
+                break
+        else:
+            yield choice

@@ -700,7 +700,7 @@ def test_what_shares_a_place_of_lds_is_in_lds() -> None:
 	s_waitcnt lgkmcnt(0)
 	s_barrier
 	s_mov_b64 s[10:11], src_shared_base
-	s_cmp_eq_u32 s3, 0
+	s_cmp_eq_u32 s2, 0
 	s_cselect_b32 s11, s11, s5
 	s_cselect_b32 s10, 0, s4
 	v_mov_b32_e32 v5, s11
@@ -710,7 +710,7 @@ def test_what_shares_a_place_of_lds_is_in_lds() -> None:
 """
     assert _verdict(body).kind is VerdictKind.RACE_FREE
     barrier = _without(body, "s_barrier")
-    assert _verdict(barrier).kind is VerdictKind.NOT_JUDGED
+    assert _verdict(barrier).kind is VerdictKind.RACE
 
 
 def test_an_address_among_all_that_begins_with_lds_is_in_lds() -> None:
@@ -818,3 +818,42 @@ def test_the_packet_of_a_dispatch_has_the_sizes_of_the_launch() -> None:
     assert verdict(_PACKET, uniform=0).kind is not VerdictKind.RACE_FREE
     for wrong in ("0x10", "0x8"):
         assert verdict(_PACKET.replace("0xc", wrong)).kind is not VerdictKind.RACE_FREE
+
+
+_CHOSEN = """
+	s_cmp_eq_u32 s2, 0
+	s_cselect_b32 s11, s5, s7
+	s_cselect_b32 s10, s4, s6
+	v_lshl_add_u32 v4, s2, 8, v0
+	v_lshlrev_b32_e32 v4, 2, v4
+	global_store_dword v4, v0, s[10:11]
+"""
+
+
+def test_a_store_by_a_chosen_pointer_is_one_to_each_object() -> None:
+    assert _verdict(_CHOSEN).kind is VerdictKind.RACE_FREE
+    read = "\n\tv_xor_b32_e32 v4, 0x100, v4\n\tglobal_load_dword v5, v4, {}\n"
+    for pointer in ("s[4:5]", "s[6:7]"):
+        assert _verdict(_CHOSEN + read.format(pointer)).kind is VerdictKind.RACE
+    assert _verdict(_CHOSEN + read.format("s[8:9]")).kind is VerdictKind.RACE_FREE
+
+
+def test_lanes_of_one_store_may_choose_two_places_of_one_object() -> None:
+    """Each of two lanes takes another way to one place: nothing is known of their pair."""
+    apart = """
+	v_lshl_add_u32 v4, s2, 8, v0
+	v_lshlrev_b32_e32 v4, 2, v4
+	v_and_b32_e32 v4, -8, v4
+	v_mov_b32_e32 v5, 0
+	v_and_b32_e32 v6, 1, v0
+	v_cmp_eq_u32_e32 vcc, 0, v6
+	v_mov_b32_e32 v6, s4
+	v_mov_b32_e32 v7, s5
+	v_lshl_add_u64 v[8:9], v[6:7], 0, 4
+	v_cndmask_b32_e32 v6, v8, v6, vcc
+	v_cndmask_b32_e32 v7, v9, v7, vcc
+	v_lshl_add_u64 v[6:7], v[4:5], 0, v[6:7]
+	global_store_dword v[6:7], v0, off
+"""
+    assert _verdict(apart).kind is not VerdictKind.RACE
+    assert _verdict(apart.replace("], 0, 4", "], 0, 0")).kind is not VerdictKind.RACE_FREE

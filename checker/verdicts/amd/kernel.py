@@ -8,7 +8,7 @@ MI300 ISA 4.4.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import count
+from itertools import count, product
 
 from fencewright.checker.amd.accesses import Mode, Operation
 from fencewright.checker.amd.guarantees import LiftedFunction
@@ -16,7 +16,7 @@ from fencewright.checker.verdicts.amd.halves import Halves
 from fencewright.checker.verdicts.amd.lemmas import Handing
 from fencewright.checker.verdicts.amd.values import KERNEL_ARGUMENTS, Executed, LaneRegisters
 from fencewright.checker.verdicts.amd.words import SHARED_BASE
-from fencewright.checker.verdicts.expressions import leaves, origins_of
+from fencewright.checker.verdicts.expressions import Choice, choices, leaves, origins_of
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
@@ -185,12 +185,29 @@ class _Filler:
             return
         name = access_name(step.instruction.mnemonic)
         offsets = (0,) if name is None else _offsets(step, name)
-        for part, offset in enumerate(offsets):
-            access = self._access(number, executed, name, address, offset, part)
+        for choice, (part, offset) in product(self._choices(executed), enumerate(offsets)):
+            access = self._access(number, executed, name, choice, offset, part)
             if access is not None:
                 yield access
                 if effects.kind is Kind.COPY:
                     yield self._in_lds(access, executed)
+
+    def _choices(self, executed: Executed) -> Sequence[Choice | None]:
+        """The objects that a weak access may be of, and the addresses in them; None: of no address
+        that is known."""
+        effects, address = executed.step.effects, executed.address
+        if address is None:
+            return (None,)
+        whole = Choice(address)
+        operation = self.operations.get(id(executed.step))
+        is_strong = operation is not None and operation.has_scope_bits
+        if is_strong or address.bits < _POINTER_BITS or effects.kind not in (Kind.LOAD, Kind.STORE):
+            return (whole,)
+        found = [*choices(self.expressions, address, lambda form: bool(self._pointer(form)))]
+        places = [self._place(each.address, effects.space, 0) for each in found]
+        roots = {place.root for place in places if place is not None}
+        # Lanes of one store may choose otherwise, and write one place of one object.
+        return found if effects.kind is Kind.LOAD or len(roots) == len(found) else (whole,)
 
     def _is_argument(self, address: Value | None) -> bool:
         if address is None:
@@ -205,7 +222,7 @@ class _Filler:
         number: int,
         executed: Executed,
         name: AccessName | None,
-        address: Value | None,
+        choice: Choice | None,
         offset: int,
         part: int,
     ) -> Access | None:
@@ -214,7 +231,7 @@ class _Filler:
         operation = self.operations.get(id(step))
         size = None if name is None else name.bits // 8
         space = effects.space
-        place = self._place(address, space, offset)
+        place = self._place(None if choice is None else choice.address, space, offset)
         if place is None:
             return None
         obstacle = ""
@@ -242,7 +259,7 @@ class _Filler:
             size=size,
             reads=effects.accesses[0].reads,
             writes=effects.accesses[0].writes,
-            conditions=self._conditions(number, executed),
+            conditions=(*self._conditions(number, executed), *(choice.literals if choice else ())),
             is_strong=is_strong,
             scope=scope if is_strong else None,
             value=value,

@@ -12,6 +12,8 @@ from itertools import count
 
 from fencewright.checker.verdicts.expressions import (
     UNKNOWN_PLACE,
+    Choice,
+    choices,
     factors_of,
     is_variable,
     moved,
@@ -128,19 +130,6 @@ class _Matrix:
 
     place: Place
     size: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """The arms that conditions choose of the pointers in an address, and these conditions."""
-
-    values: Mapping[Value, Value]
-    literals: tuple[Literal, ...] = ()
-
-
-_NO_CHOICE = _Choice({})
-_MOST_CHOICES = 4
-"""Objects that one access may be of."""
 
 
 class _Filler:
@@ -308,35 +297,17 @@ class _Filler:
                 if made is not None:
                     yield made
 
-    def _choices(self, each: PtxInstruction, access: effects.Access) -> Iterator["_Choice"]:
-        """The objects that a weak access by a thread may be of, where a condition chooses one of
-        two pointers: one access of each."""
+    def _choices(self, each: PtxInstruction, access: effects.Access) -> Iterable[Choice | None]:
+        """The objects that a weak access by a thread may be of: one access of each."""
         statement = each.statement
         address = access.address if statement.kind in (Kind.LOAD, Kind.STORE) else ""
         if not address or statement.is_strong:
-            yield _NO_CHOICE
-            return
-        value = self.registers.address(each, address)
-        work = [_NO_CHOICE]
-        for choice in work:
-            form = self.expressions.linear(self._chosen(value, choice))
-            known = self._pointer(form, access.space) is not None or len(work) > _MOST_CHOICES
-            pointers = () if known else (part for part, times in form.terms if times == 1)
-            for part in pointers:
-                if isinstance(part, Apply) and part.operation == "ite":
-                    condition, *arms = part.arguments
-                    for arm, polarity in zip(arms, (True, False), strict=True):
-                        own = self.expressions.literals(condition, polarity, -1)
-                        values = {**choice.values, part: arm}
-                        work.append(_Choice(values, (*choice.literals, *own)))
-                    break
-            else:
-                yield choice
+            return (None,)
 
-    def _chosen(self, value: Value, choice: "_Choice") -> Value:
-        for part, arm in choice.values.items():
-            value = self.expressions.substituted(value, {part: arm})
-        return value
+        def is_known(form: LinearForm) -> bool:
+            return self._pointer(form, access.space) is not None
+
+        return choices(self.expressions, self.registers.address(each, address), is_known)
 
     def _end(self, each: PtxInstruction, access: Access) -> Access:
         """The end of a thread, as a write of the shared memory that a copy of its own reads.
@@ -391,7 +362,7 @@ class _Filler:
         place = self._place(each, address, AddressSpace.GLOBAL)
         if place is None or (place.root.region is Region.UNKNOWN and not self._changes_maps):
             return
-        made = self._access(each, read, _NO_CHOICE)
+        made = self._access(each, read, None)
         if made is not None:
             yield made
 
@@ -400,7 +371,7 @@ class _Filler:
         return any(each.head == "tensormap" for each in self.function.opcodes)
 
     def _access(
-        self, each: PtxInstruction, access: effects.Access, choice: "_Choice"
+        self, each: PtxInstruction, access: effects.Access, choice: Choice | None
     ) -> Access | None:
         statement = each.statement
         opcode = statement.opcode
@@ -462,7 +433,10 @@ class _Filler:
             size=size,
             reads=access.reads,
             writes=access.writes,
-            conditions=(*self._conditions(each, _COLLECTIVES), *choice.literals),
+            conditions=(
+                *self._conditions(each, _COLLECTIVES),
+                *(() if choice is None else choice.literals),
+            ),
             is_strong=statement.is_strong and statement.operation not in _COLLECTIVES,
             acquires=acquires,
             releases=releases,
@@ -508,11 +482,10 @@ class _Filler:
         each: PtxInstruction,
         address: str,
         space: AddressSpace | None,
-        choice: "_Choice | None" = None,
+        choice: Choice | None = None,
     ) -> Place | None:
         """The place of an access; None for memory that no other thread reaches."""
-        value = self.registers.address(each, address)
-        value = value if choice is None else self._chosen(value, choice)
+        value = self.registers.address(each, address) if choice is None else choice.address
         return self._place_of(value, space, self._ranks(each, space))
 
     def _ranks(self, each: PtxInstruction, space: AddressSpace | None) -> Value | None:
