@@ -1,6 +1,7 @@
 """Verdicts that rest on the meaning of single AMD instructions, with a wrong twin each."""
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from test_verdicts_amd import kernel_text
@@ -24,6 +25,7 @@ _FUNCTIONS: dict[str, Callable[[int, int], int]] = {
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
     "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
     "sub": lambda a, b: a - b,
     "shl": lambda a, b: a << b,
     "lshr": lambda a, b: a >> b,
@@ -46,7 +48,8 @@ def _number(value: Value, known: dict[Value, int]) -> int:
     if not isinstance(value, Apply):
         return known[value]
     own = [_number(each, known) for each in value.arguments]
-    return int(_FUNCTIONS[value.operation](*own)) & _WORD
+    number = own[0] if len(own) == 1 else int(_FUNCTIONS[value.operation](*own))
+    return number & (1 << value.bits) - 1
 
 
 def _words() -> Words:
@@ -69,6 +72,25 @@ def test_reversed_bits_of_an_index():
     value = computed(words, "v_bfrev_b32", [thread])
     for index in (0, 1, 5, 0x80, 0xFF):
         assert _number(value, {thread: index}) == int(f"{index:032b}"[::-1], 2)
+
+
+@pytest.mark.parametrize("factor", ["by", "144", "other"])
+def test_a_number_of_64_bits_is_multiplied_by_its_halves(factor: str):
+    words, random = _words(), Random(factor)
+    e, table = words.expressions, words.expressions.table
+    low, high, by, other = (table.opaque(name, 32, varies=True) for name in ("l", "h", "b", "o"))
+    pointer = table.param("pointer", 64)
+    by = e.constant(144, 32) if factor == "144" else by
+    product = e.apply("mul", (e.resized(low, 64), e.resized(by, 64)), 64)
+    begin = e.apply("add", (pointer, product), 64)
+    upper = e.apply("mul", (high, other if factor == "other" else by), 32)
+    halves = words.low(begin), e.apply("add", (words.high(begin), upper), 32)
+    value = words.pair(*halves)
+    assert any(value_ is pointer for value_, _ in e.linear(value).terms) is (factor != "other")
+    for _ in range(20):
+        known = {each: random.getrandbits(each.bits) for each in (low, high, by, other, pointer)}
+        own, above = (_number(half, known) for half in halves)
+        assert _number(value, known) == own | above << 32
 
 
 def test_a_thread_elected_by_its_lane_and_wave_is_the_first():

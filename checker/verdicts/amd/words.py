@@ -4,6 +4,8 @@ Arithmetic modulo 2**n gives the low half of the same arithmetic on the low halv
 64 bits that code computes in two steps, with a carry between, is the sum it is.
 """
 
+from itertools import permutations
+
 from fencewright.checker.verdicts.expressions import Expressions, number_of, trailing_zeros
 from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
 
@@ -81,13 +83,11 @@ class Words:
             if upper == 0:
                 return e.resized(low, 64)
         if isinstance(high, Apply):
-            if high.operation == "trunc" and isinstance(up := high.arguments[0], Apply):
-                if up.operation == "lshr" and number_of(up.arguments[1]) == _WORD:
-                    whole = up.arguments[0]
-                    if self.low(whole) is low:
-                        return whole
-                    if _is_shared_base(whole):
-                        return e.apply("add", (whole, e.resized(low, 64)), 64)
+            if (whole := _upper_of(high)) is not None:
+                if self.low(whole) is low:
+                    return whole
+                if _is_shared_base(whole):
+                    return e.apply("add", (whole, e.resized(low, 64)), 64)
             if high.operation == "ashr" and high.arguments[0] is low:
                 if number_of(high.arguments[1]) == _WORD - 1:
                     return e.resized(low, 64, signed=True)
@@ -97,8 +97,40 @@ class Words:
                     return e.chosen(
                         condition, self.pair(low.arguments[1], yes), self.pair(low.arguments[2], no)
                     )
+            if high.operation == "add" and (product := self._product(low, high)) is not None:
+                return product
         up = e.apply("shl", (e.resized(high, 64), e.constant(_WORD, 64)), 64)
         return e.apply("or", (e.resized(low, 64), up), 64)
+
+    def _product(self, low: Value, high: Apply) -> Value | None:
+        """The value of 64 bits in whose product a number of two halves has its upper one added.
+
+        Modulo 2**64, ``L*c`` and ``H*c`` in its upper half are ``(H:L)*c``.
+        """
+        for own, upper in permutations(high.arguments, 2):
+            whole = _upper_of(own)
+            if whole is None or self.low(whole) is not low:
+                continue
+            if isinstance(upper, Apply) and upper.operation == "mul":
+                for by, half in permutations(upper.arguments, 2):
+                    if (found := self._multiplied(whole, by, half)) is not None:
+                        return found
+        return None
+
+    def _multiplied(self, whole: Value, by: Value, upper: Value) -> Value | None:
+        """A sum of which the product by a word is that of a number with an upper half, too."""
+        if not isinstance(whole, Apply) or whole.operation not in ("add", "mul"):
+            return None
+        e, wide = self.expressions, self.expressions.resized(by, 64)
+        for part, other in permutations(whole.arguments, 2):
+            found = None
+            if whole.operation == "add":
+                found = self._multiplied(part, by, upper)
+            elif other is wide and isinstance(part, Apply) and part.operation == "zext":
+                found = self.pair(e.resized(part, _WORD), upper)
+            if found is not None:
+                return e.apply(whole.operation, (found, other), 64)
+        return None
 
     # Bits that may be set
 
@@ -303,3 +335,11 @@ def _is_field(value: Value) -> bool:
 
 def _is_shared_base(value: Value) -> bool:
     return isinstance(value, Param) and value.name == SHARED_BASE
+
+
+def _upper_of(value: Value) -> Value | None:
+    """The value of 64 bits whose upper half one is."""
+    up = value.arguments[0] if isinstance(value, Apply) and value.operation == "trunc" else None
+    if isinstance(up, Apply) and up.operation == "lshr" and number_of(up.arguments[1]) == _WORD:
+        return up.arguments[0] if value.bits == _WORD else None
+    return None
