@@ -488,11 +488,12 @@ class _Judge:
         spans = self._plain_span(first), self._plain_span(second), is_again
         if None in spans or spans in self.settled:
             return None not in spans
-        is_of_many = not (self._is_one_cta or self._is_one_thread)
-        if is_of_many and self._are_apart(first, second, tuple(self._relations(first, second))):
+        if self._is_one_cta or self._is_one_thread:
+            return False
+        relations = [*self._relations(first, second)]
+        if is_settled := all(self._is_apart(first, second, each) for each in relations):
             self.settled.add(spans)
-            return True
-        return False
+        return is_settled
 
     def _judge_pair(self, first: Access, second: Access) -> None:
         known, launches = len(self.obstacles), len(self.launches)
@@ -643,18 +644,12 @@ class _Judge:
         return self.plain[number]
 
     def _span(self, access: Access) -> int:
-        found = self.spans.get(access.number)
-        if found is None:
-            found = self.spans[access.number] = span_of(self.kernel, access)
-        return found
-
-    def _are_apart(self, first: Access, second: Access, relations: Sequence[Relation]) -> bool:
-        return all(self._is_apart(first, second, each) for each in relations)
+        if (number := access.number) not in self.spans:
+            self.spans[number] = span_of(self.kernel, access)
+        return self.spans[number]
 
     def _is_apart(self, first: Access, second: Access, relation: Relation) -> bool:
-        if first.place.root != second.place.root:
-            return False
-        if relation is Relation.THREAD:
+        if first.place.root != second.place.root or relation is Relation.THREAD:
             return False
         key = self._span(first), self._span(second), relation
         if key not in self.apart:
