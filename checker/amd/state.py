@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -92,6 +93,11 @@ LDS_DATA = "lds"
 _REACHES = len(Visibility)
 
 BOTH_HALVES = 0b11
+
+_MASKS = (
+    "flight", "stores_at_barrier", "unflushed_since_barrier", "only_in_memory", "only_in_lds",
+)  # fmt: skip
+_masks_of = attrgetter(*_MASKS)
 
 
 @record()
@@ -375,23 +381,12 @@ class State:
     @property
     def masks(self) -> tuple[int, ...]:
         """The sets of operations that are one mask each."""
-        return (
-            self.flight,
-            self.stores_at_barrier,
-            self.unflushed_since_barrier,
-            self.only_in_memory,
-            self.only_in_lds,
-        )
+        return _masks_of(self)
 
     @masks.setter
     def masks(self, masks: tuple[int, ...]) -> None:
-        (
-            self.flight,
-            self.stores_at_barrier,
-            self.unflushed_since_barrier,
-            self.only_in_memory,
-            self.only_in_lds,
-        ) = masks
+        for name, mask in zip(_MASKS, masks, strict=True):
+            setattr(self, name, mask)
 
     def _join_peers(self, other: "State") -> bool:
         before = (self.stale_for_peers, self.pending_peer_invalidates)

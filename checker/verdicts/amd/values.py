@@ -57,6 +57,7 @@ _PACKET_BLOCK, _PACKET_GRID = {4: "xy", 8: "z"}, {12: "x", 16: "y", 20: "z"}
 Platform System Architecture 2.9.6, kernel dispatch packet."""
 _EXEC, _SCC = "exec_lo", "scc"
 _WORD = 32
+_WRITTEN_AT_ENTRY = (*(f"s{n}" for n in range(32)), "v0", "v1", "v2", _EXEC, "exec_hi")
 _MASK, _PAIR = "?", ":"
 """Prefixes of the names of registers that are one mask, or one pair, at joins."""
 
@@ -125,8 +126,7 @@ class LaneRegisters(RegisterValues):
             for block, own in numbers.items()
         }
         block_of = {n: block for block, own in numbers.items() for n in own}
-        names = self._entry_names()
-        written[0] = [*names, *written.get(0, ())]
+        written[0] = [*_WRITTEN_AT_ENTRY, *written.get(0, ())]
         super().__init__(graph, written, block_of)
         self.booleans = Booleans(self.expressions)
         self.words = Words(self.expressions, self.threads)
@@ -169,10 +169,6 @@ class LaneRegisters(RegisterValues):
         if not self.function.descriptor:
             return 3
         return self.function.descriptor.get("system_vgpr_workitem_id", 0) + 1
-
-    def _entry_names(self) -> list[str]:
-        names = [f"s{n}" for n in range(32)] + ["v0", "v1", "v2", _EXEC, "exec_hi"]
-        return names
 
     def _entered(self) -> Iterator[tuple[str, Value]]:
         """The values that the hardware puts in registers. Source: LLVM AMDGPUUsage, SGPR and VGPR

@@ -27,7 +27,6 @@ class Words:
         self.threads = threads
         self._may: dict[Value, int] = {}
         self._lows: dict[Value, Value] = {}
-        self._highs: dict[Value, Value] = {}
         self._pairs: dict[tuple[Value, Value], Value] = {}
 
     def low(self, value: Value) -> Value:
@@ -55,11 +54,6 @@ class Words:
 
     def high(self, value: Value) -> Value:
         """The high half of a value of 64 bits."""
-        if (found := self._highs.get(value)) is None:
-            found = self._highs[value] = self._high(value)
-        return found
-
-    def _high(self, value: Value) -> Value:
         e = self.expressions
         if isinstance(value, Apply) and value.operation == "zext" and value.arguments[0].bits <= 32:
             return e.constant(0, _WORD)
