@@ -3,13 +3,17 @@
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from in_process import in_fork
 
+from fencewright.tools import diagnostics
 from fencewright.tools.programs import PROGRAMS
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE
 
+PROGRAM_OF = {each.name: each for each in PROGRAMS}
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "fence-opt": (),
     "fence-sim": ("run",),
@@ -60,10 +64,13 @@ def ended(name: str, folder: Path, words: tuple[str, ...]) -> subprocess.Complet
     suffix = SUFFIXES.get(name, "mlir")
     files = {"in", "empty", "garbage", "bytes", "none"}
     words = tuple(f"{each}.{suffix}" if each in files else each for each in words)
-    run = f"import sys; from fencewright.tools.programs import {name.replace('-', '_')} as run; "
-    start = f"{run}sys.argv[0] = {name!r}; sys.exit(run())"
-    command = [sys.executable, "-c", start, *COMMANDS[name], *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    entry = PROGRAM_OF[name]
+
+    def run() -> int:
+        sys.argv[:] = [name, *COMMANDS[name], *words]
+        return entry.run()
+
+    return in_fork(folder, run)
 
 
 def test_what_is_right_is_0(program: tuple[str, Path]) -> None:
@@ -87,18 +94,18 @@ def test_an_output_that_cannot_be_written_is_2(program: tuple[str, Path]) -> Non
     assert done.returncode == USAGE
 
 
-def test_a_fault_of_a_program_is_3(program: tuple[str, Path]) -> None:
+def test_a_fault_of_a_program_is_3(
+    program: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither what it judges nor its user is wrong then."""
     name, folder = program
-    (entry,) = (each for each in PROGRAMS if each.name == name)
-    script = (
-        "import sys; from importlib import import_module\n"
-        "from fencewright.tools import diagnostics\n"
-        "def broken(): raise AssertionError('broken on purpose')\n"
-        "diagnostics._status_of = lambda body: broken()\n"
-        f"sys.exit(import_module({entry.module!r}).main(['--no-such']))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False
-    )
+
+    def broken(_body: object) -> int:
+        raise AssertionError("broken on purpose")
+
+    def run() -> int:
+        monkeypatch.setattr(diagnostics, "_status_of", broken)
+        return import_module(PROGRAM_OF[name].module).main(["--no-such"])
+
+    done = in_fork(folder, run)
     assert (done.returncode, "internal error" in done.stderr) == (INCOMPLETE, True)
