@@ -71,7 +71,7 @@ def first_share(count: int) -> "list[ParameterSet]":
 
 
 TURNS = 20
-"""The number of runs of CI that draw all random programs."""
+"""A run of CI draws one of so many random programs; twice as many runs draw all."""
 
 TURN = int(os.environ.get("FENCEWRIGHT_TURN", "0"))
 """The number of a run of CI."""
