@@ -868,7 +868,7 @@ class _Judge:
         grids, and in those of any size. Times a constant their CTAs are no product of two unknowns.
         """
         most, rows = self.kernel.most_threads, {"%tid.y", "%ntid.y"} & self.kernel.specials
-        if self.launch.block or self.kernel.required or most & 1:
+        if self.launch.block or self.kernel.required or most & 1 or most <= self.small[-1][1]:
             return ()
         blocks = ((most // 2, 2, 1), (2, most // 2, 1)) if rows else ((most, 1, 1),)
         grids = dict.fromkeys((self.launch.grid or (2, 1, 1), self.launch.grid))
