@@ -60,7 +60,9 @@ def are_apart(
 ) -> bool:
     """True where two accesses of two threads in a relation have no byte in common, for all
     launches."""
-    if first.place.root != second.place.root or first.place.rank is not second.place.rank:
+    a, b = first.place.offset, second.place.offset
+    is_one = first.place.root == second.place.root and first.place.rank is second.place.rank
+    if a is None or b is None or not is_one:
         return False
     known = _indices_known(kernel, first) & _indices_known(kernel, second)
 
@@ -70,21 +72,13 @@ def are_apart(
             kernel, first, second, relation
         )
 
-    key = "apart", _distance(kernel, first, second), known, relation, launch
-    return kernel.remembered(key, is_apart)
-
-
-def _distance(kernel: Kernel, first: Access, second: Access) -> object:
-    """All that tells whether two accesses are apart: of the constants in their places, which
-    unrolled code has many of, the difference alone."""
-    a, b = first.place.offset, second.place.offset
-    if a is None or b is None:
-        return None
+    # Of the constants in places, which unrolled code has many of, the difference counts alone.
     own, other = (
         (form.terms, each.size, _bounds(kernel, each), _conditions_on_threads(kernel, each))
         for form, each in ((a, first), (b, second))
     )
-    return own, other, a.constant - b.constant
+    key = "apart", own, other, a.constant - b.constant, known, relation, launch
+    return kernel.remembered(key, is_apart)
 
 
 def _indices_known(kernel: Kernel, access: Access) -> frozenset[LinearForm]:
@@ -136,11 +130,7 @@ def are_rows_apart(
     kernel: Kernel, rows: Sequence[Overlap], relation: Relation, launch: Launch
 ) -> bool:
     """``are_apart`` of two accesses of an array with rows: of the overlaps of its indices."""
-    parts = [(each.left, each.right) for each in rows]
-    return kernel.remembered(
-        ("rows apart", *(_distance(kernel, *each) for each in parts), relation, launch),
-        lambda: _differ(kernel, parts, relation, launch),
-    )
+    return _differ(kernel, [(each.left, each.right) for each in rows], relation, launch)
 
 
 def _differ(
@@ -488,11 +478,8 @@ def _names_in_round(
     a, b = first.place.offset, second.place.offset
     if a is None or b is None or first.size is None or second.size is None:
         return frozenset()
-    known = kernel.remembered(("choices in round", is_one_cta), dict[Value, _InRound])
-    (own, rounds), (other, others) = (
-        kernel.remembered(("in round", form, is_one_cta), partial(_in_round, e, form, sizes, known))
-        for form in (a, b)
-    )
+    rounds, known = set[int](), dict[Value, _InRound]()
+    own, other = (_in_round(e, form, sizes, rounds, known) for form in (a, b))
     if own is None or own != other:
         return frozenset()
     digits = _digits(_split(own, is_one_cta)[1], (), is_one_cta=is_one_cta)
@@ -506,7 +493,7 @@ def _names_in_round(
     is_whole = Counter((*top.sizes, top.name.replace("%", "%n"))) == sizes
     if not is_whole or any(each.times != step for each in digits):
         return frozenset()
-    return frozenset() if any(times % step for times in rounds | others) else frozenset(indices)
+    return frozenset() if any(times % step for times in rounds) else frozenset(indices)
 
 
 _InRound = tuple[LinearForm | None, frozenset[int]]
@@ -514,23 +501,28 @@ _InRound = tuple[LinearForm | None, frozenset[int]]
 
 
 def _in_round(
-    e: Expressions, form: LinearForm, sizes: Counter[str], known: dict[Value, _InRound]
-) -> _InRound:
-    """A sum without the multiples of some sizes' product, and their factors; None if arms of a
-    choice differ then. ``known``: of choices, which others may share."""
-    rounds, constant, terms = set[int](), form.constant, dict[Value, int]()
+    e: Expressions,
+    form: LinearForm,
+    sizes: Counter[str],
+    rounds: set[int],
+    known: dict[Value, _InRound],
+) -> LinearForm | None:
+    """A sum without the multiples of some sizes' product, whose factors are added to ``rounds``;
+    None if arms of a choice differ then. ``known``: of choices, which others may share."""
+    constant, terms = form.constant, dict[Value, int]()
     for value, times in form.terms:
         arm: LinearForm | None = LinearForm(0, ((value, 1),))
         inner = _without_extension(value)
         if isinstance(inner, Apply) and inner.operation == "ite":
             if inner not in known:
-                (one, own), (other, others) = (
-                    _in_round(e, e.linear(x), sizes, known) for x in inner.arguments[1:]
+                own = set[int]()
+                one, other = (
+                    _in_round(e, e.linear(x), sizes, own, known) for x in inner.arguments[1:]
                 )
-                known[inner] = one if one == other else None, own | others
+                known[inner] = one if one == other else None, frozenset(own)
             arm, factors = known[inner]
             if arm is None:
-                return None, frozenset(rounds)
+                return None
             rounds |= {times * by for by in factors}
         elif Counter(filter(None, map(_size_name, factors_of(value)))) >= sizes:
             rounds.add(times)
@@ -539,8 +531,7 @@ def _in_round(
         for part, by in arm.terms:
             terms[part] = terms.get(part, 0) + times * by
     left = ((value, times) for value, times in terms.items() if times)
-    whole = LinearForm(constant, tuple(sorted(left, key=lambda term: term[0].number)))
-    return whole, frozenset(rounds)
+    return LinearForm(constant, tuple(sorted(left, key=lambda term: term[0].number)))
 
 
 def _without_extension(value: Value) -> Value:
@@ -581,21 +572,21 @@ def in_rows(
         return None
     is_one_cta = relation in (Relation.WARP, Relation.CTA)
     e = Expressions(kernel.table)
-    forms = [
-        kernel.remembered(("remainders", form), partial(_with_remainders, e, form))
-        for form in (a, b)
-    ]
-    terms = forms[0].terms, forms[1].terms
-    common, lengths = kernel.remembered(
-        ("lengths", *terms, is_one_cta), lambda: _common_and_lengths(*terms, is_one_cta=is_one_cta)
+    forms = [_with_remainders(e, form) for form in (a, b)]
+    common = {
+        (value, times)
+        for value, times in {*forms[0].terms} & {*forms[1].terms}
+        if is_alike(value, is_one_cta=is_one_cta)
+    }
+    forms = [replace(form, terms=tuple(t for t in form.terms if t not in common)) for form in forms]
+    terms = [value for form in forms for value, _ in form.terms]
+    lengths = sorted(
+        {(), *(_lengths(each) for each in terms if not is_alike(each, is_one_cta=is_one_cta))},
+        key=lambda each: (len(each), [part.number for part in each]),
     )
     if len(lengths) < 2:
         return None
-    forms = [replace(form, terms=tuple(t for t in form.terms if t not in common)) for form in forms]
-    one, other = (
-        kernel.remembered(("rows", form, lengths), partial(_rows, e, form, lengths))
-        for form in forms
-    )
+    one, other = (_rows(e, form, lengths) for form in forms)
     is_nested = not any(Counter(short) - Counter(long) for short, long in pairwise(lengths))
     if not is_nested and one.keys() != other.keys():
         return None
@@ -618,22 +609,6 @@ def in_rows(
         Overlap(_part(first, own, size), 0, _part(second, its, other_size), 1)
         for own, its, size, other_size in parts
     )
-
-
-def _common_and_lengths(
-    own: Sequence[tuple[Value, int]], other: Sequence[tuple[Value, int]], *, is_one_cta: bool
-) -> tuple[_Terms, tuple[tuple[Value, ...], ...]]:
-    """The terms of two sums that threads have alike in both, and the lengths of rows in others."""
-    common = frozenset(
-        term for term in {*own} & {*other} if is_alike(term[0], is_one_cta=is_one_cta)
-    )
-    values = [value for value, times in (*own, *other) if (value, times) not in common]
-    lengths = {
-        (),
-        *(_lengths(each) for each in values if not is_alike(each, is_one_cta=is_one_cta)),
-    }
-    ordered = sorted(lengths, key=lambda each: (len(each), [part.number for part in each]))
-    return common, tuple(ordered)
 
 
 _NOTHING = LinearForm(0)
