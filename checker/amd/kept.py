@@ -17,7 +17,7 @@ _NARROW, _SPAN = 1 << 8, 1 << 10
 """The bits of a set that is kept whole anyway, and those of most differences."""
 
 _RECENT = 32
-"""The values that are kept as they are: those that were put last, which is where an analysis is."""
+"""The values that are kept as they are: those put last, which an analysis reads next."""
 
 _Value = TypeVar("_Value")
 Parts = Iterator[Any]

@@ -127,8 +127,7 @@ class RegisterValues(ABC):
     # One pass
 
     def _solved_walks(self) -> None:
-        """Walk until nothing is newly known, again from the first block on of which something
-        is."""
+        """Walk until nothing is newly known, each time from the first block with news on."""
         blocks = self.order
         for _ in range(_PASSES):
             self._forget(frozenset(blocks))
