@@ -169,14 +169,12 @@ def _counts_all(kernel: Kernel, barrier: Barrier) -> bool | None:
 def _warps_by_name(kernel: Kernel, barrier: Barrier) -> Mapping[int, set[int]] | None:
     """The warps that come to a barrier, by the name that they give it; None where more than a
     thread's number decides."""
-    index = kernel.table.thread("%tid.x", 32)
-    values = [each.value for each in barrier.conditions]
-    values += [] if barrier.name is None else [barrier.name]
-    is_of_index = all(leaf is index or number_of(leaf) is not None for leaf in leaves(values))
-    if not is_of_index or {"%tid.y", "%tid.z"} & kernel.specials:
-        return None
     terms = [] if barrier.name is None else [(barrier.name, 1)]
-    names = sums_of_threads(kernel, terms, barrier.conditions) or {}
+    values = [*terms, *((each.value, 1) for each in barrier.conditions)]
+    names = sums_of_threads(kernel, terms, barrier.conditions)
+    is_known = names is not None and sums_of_threads(kernel, values, ()) is not None
+    if names is None or not is_known or {"%tid.y", "%tid.z"} & kernel.specials:
+        return None
     most = kernel.most_threads if kernel.required is None else prod(kernel.required)
     found: dict[int, set[int]] = {}
     for thread, name in names.items():

@@ -191,6 +191,14 @@ _HALF = "setp.ge.u32 %p1, %r1, 64; @%p1 bra OUT;"
         ("bar.sync 1, 64;", 6, ".reqntid 128, 1, 1", "", RACE, False),
         ("bar.sync 1, 64;", 6, "", "", FREE, True),  # Of any block, 64 threads may be meant.
         ("bar.sync 1, 64;", 6, "", _HALF, FREE, False),
+        (
+            "bar.sync 1, 64;",
+            6,
+            "",
+            "popc.b32 %r5, %r1; setp.ge.u32 %p1, %r5, 2; @%p1 bra OUT;",
+            FREE,
+            True,
+        ),  # How many threads go on is not known.
         ("bar.sync 1, 32;", 6, "", _HALF, RACE, False),
     ],
 )
