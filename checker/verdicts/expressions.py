@@ -726,31 +726,27 @@ def _is_size(value: Value) -> bool:
     return name.startswith(("%tid.", "%ntid.", "%ctaid.", "%nctaid."))
 
 
-def trailing_zeros(value: Value, known: dict[Value, int] | None = None) -> int:
-    """The number of low bits of a value that are known to be 0.
-
-    ``known``: those of its parts that were looked at: choices share them.
-    """
-    known = {} if known is None else known
-    if (zeros := known.get(value)) is None:
-        zeros = known[value] = _trailing_zeros(value, known)
-    return zeros
+def trailing_zeros(value: Value) -> int:
+    """The number of low bits of a value that are known to be 0."""
+    known: dict[Value, int] = {}
+    for each in parts_first((value,), known.__contains__):
+        known[each] = _trailing_zeros(each, known)
+    return known[value]
 
 
-def _trailing_zeros(value: Value, known: dict[Value, int]) -> int:
+def _trailing_zeros(value: Value, known: Mapping[Value, int]) -> int:
+    """The low bits of a value that are 0, by those of its operands."""
     if (number := number_of(value)) is not None:
         return (number & -number).bit_length() - 1 if number else value.bits
     if not isinstance(value, Apply):
         return 0
     own, operation = value.arguments, value.operation
     if operation in ("shl", "lshr", "ashr") and (by := number_of(own[1])) is not None:
-        zeros = trailing_zeros(own[0], known)
+        zeros = known[own[0]]
         return by + zeros if operation == "shl" else max(zeros - by, 0)
     if operation in ("zext", "sext", "trunc"):
-        return trailing_zeros(own[0], known)
-    if operation in _ZEROS:
-        return _ZEROS[operation](trailing_zeros(each, known) for each in own)
-    return 0
+        return known[own[0]]
+    return _ZEROS[operation](map(known.__getitem__, own)) if operation in _ZEROS else 0
 
 
 _ZEROS: Mapping[str, Callable[[Iterable[int]], int]] = {
