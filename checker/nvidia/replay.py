@@ -5,12 +5,12 @@ memory, is guessed here. It is confirmed where an execution has a race of the sa
 or of copies of them that come of the same places of the source; it is not disproved where none has.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product, repeat
 from math import prod
 
-from fencewright.checker.verdicts.model import Conflict, Numbers, Witness
+from fencewright.checker.verdicts.model import Conflict, Numbers
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
 from fencewright.simulator.launches.guess import guess
 from fencewright.simulator.race.detector import Race
@@ -188,10 +188,12 @@ class Replayer:
             grid = x, y, z
         elif self.has_clusters and prod(grid) <= _CLUSTER:
             cluster = grid
-        for block, (first, others), whole in product(blocks, _CONTENTS, _WHOLE):
+        # The numbers of a conflict that may be none need not be those of a race.
+        numbers = [witness.parameters, dict[str, int]()][: 1 + is_suspect]
+        for known, block, (first, others), whole in product(numbers, blocks, _CONTENTS, _WHOLE):
             contents = chain((first,), repeat(others))
             arguments = tuple(
-                _argument(parameter, given, witness, whole, contents)
+                _argument(parameter, given, known, whole, contents)
                 for parameter, given in zip(
                     self.function.parameters, guessed.arguments, strict=True
                 )
@@ -214,14 +216,14 @@ def _size(numbers: Numbers) -> Size:
 def _argument(
     parameter: PtxParameter,
     guessed: Argument,
-    witness: Witness,
+    known: Mapping[str, int],
     whole: int,
     contents: Iterator[str],
 ) -> Argument:
     if isinstance(guessed, Array) and parameter.size is None:
         return Array("u32", 1, next(contents))
     if isinstance(guessed, int):
-        value = witness.parameters.get(parameter.name)
+        value = known.get(parameter.name)
         return whole if value is None or value > _MOST_VALUE else value
     return guessed
 

@@ -135,6 +135,7 @@ _MOST_SUSPECTS = 4
 _MOST_RACES = 4
 """Races after which no more are looked for, one is enough for the verdict; and races under
 conditions after which others are looked for in small launches only."""
+_AND_MORE = "; other pairs of accesses are not decided"
 _Meeting = tuple[Access, Sequence[Access]]
 
 
@@ -211,6 +212,8 @@ class _Judge:
         self.launches: list[Conflict] = []
         self.suspects: list[Conflict] = []
         self.obstacles: list[Obstacle] = []
+        self.has_undecided = False
+        """Pairs are not decided, of a kernel that has enough races under conditions."""
         self.notes: list[Note] = []
         self.rules: set[str] = set()
         self.assumptions: set[Assumption] = {*kernel.assumes}
@@ -286,7 +289,7 @@ class _Judge:
                 verdict,
                 kind=VerdictKind.LAUNCH,
                 conflicts=tuple(self.launches),
-                condition=first.condition,
+                condition=first.condition + _AND_MORE * self.has_undecided,
             )
         return verdict
 
@@ -809,7 +812,8 @@ class _Judge:
         if self._races_in(launches, first, second, pair):
             return False
         if len(self.launches) >= _MOST_RACES:
-            return True  # Nothing is proved of the kernel, and no smaller launch has a race.
+            self.has_undecided = True  # No smaller launch has a race of these.
+            return True
         if z3_module() is None:
             self.obstacles.append(Obstacle(MISSING, 0))
             return False
@@ -1154,7 +1158,8 @@ class _Judge:
             launches = [*self._exact_launches()]
         size, witness = self._witness(relation, constraints, launches)
         if witness is None and is_one_more:
-            return True  # Others have a condition as well, which is the verdict.
+            self.has_undecided = True
+            return True
         if witness is None:
             reason = "memory decides" if contents else self._limit
             reason = _OF_WARPGROUP if unawaited else reason

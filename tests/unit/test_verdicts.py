@@ -1177,6 +1177,22 @@ def test_a_tile_is_judged_for_blocks_that_have_its_shape(meet: str, other: int, 
     assert len(verdict.conflicts) == count
 
 
+def test_a_condition_says_that_others_are_not_decided(monkeypatch: pytest.MonkeyPatch):
+    kind, witness = vars(judging)["_Judge"], "_witness"
+    original = getattr(kind, witness)
+
+    def at_its_limit(self: Any, *args: Any):
+        return ((0, 0), None) if self.launches else original(self, *args)
+
+    body = TILE_OF_16.format(meet="", other=64)
+    assert "not decided" not in (verdict_of(body).condition or "")
+    monkeypatch.setattr(judging, "_MOST_RACES", 1)
+    monkeypatch.setattr(kind, witness, at_its_limit)
+    found = verdict_of(body)
+    assert found.kind is LAUNCH
+    assert (found.condition or "").endswith("; other pairs of accesses are not decided")
+
+
 def test_a_race_in_blocks_of_the_given_shape_has_no_condition():
     body = TILE_OF_16.format(meet="", other=64)
     assert verdict_of(body, Launch((16, 16, 1))).kind is RACE
