@@ -152,7 +152,7 @@ def counts_all(kernel: Kernel, barrier: Barrier) -> bool | None:
 
 def _counts_all(kernel: Kernel, barrier: Barrier) -> bool | None:
     number = None if barrier.count is None else number_of(barrier.count)
-    own = _warps_by_name(kernel, barrier)
+    own = None if number is None else _warps_by_name(kernel, barrier)
     if number is None or own is None:
         return None
     if any(len(warps) * kernel.lanes > number for warps in own.values()):

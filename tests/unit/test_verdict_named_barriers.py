@@ -4,6 +4,7 @@ consumers. Each guarantee has a twin that lacks it."""
 import pytest
 
 from fencewright.checker.findings.finding import VerdictKind
+from fencewright.checker.verdicts import intervals
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Assumption, Relation, Verdict
 from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
@@ -208,3 +209,28 @@ def test_a_count_is_held_against_the_threads_that_come(
     verdict = exchange(barrier, 32, group=group, limit=limit, before=before)
     assert verdict.kind is kind
     assert (Assumption.NAMED_BARRIERS in verdict.assumptions) is is_assumed
+
+
+_OF_ALL = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k()
+{{
+    .reg .b32 %r<4>; .shared .align 16 .b8 s[4096];
+    mov.u32 %r1, s; st.shared.u32 [%r1], 1; {} ld.shared.u32 %r2, [%r1+4]; ret;
+}}
+"""
+
+
+def test_no_thread_is_counted_at_barriers_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a barrier without a number nothing is asked thread by thread."""
+    asked: list[object] = []
+
+    def counted(_: object, barrier: object) -> None:
+        asked.append(barrier)
+
+    monkeypatch.setattr(intervals, "_warps_by_name", counted)
+    for barrier, is_counted in (("bar.sync 0;", False), ("bar.sync 1, 64;", True)):
+        file = read_ptx(_OF_ALL.format(barrier), "k.ptx")
+        judge(kernel_of(file, file.functions["k"]))
+        assert bool(asked) is is_counted
