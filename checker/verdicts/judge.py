@@ -182,7 +182,9 @@ def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
 def is_still_proved(kernel: Kernel, before: Verdict, launch: Launch | None = None) -> bool:
     """True where a kernel with less synchronisation than one that was proved has that verdict, on
     no more assumptions."""
-    after = _Judge(kernel, launch or Launch(), Steps(1).of_kernel, ends_early=True).verdict()
+    launch = launch or Launch()
+    own = _Judge(_with_sizes_of(launch, kernel), launch, Steps(1).of_kernel, ends_early=True)
+    after = own.verdict()
     is_same = after.kind is before.kind is VerdictKind.RACE_FREE
     is_same = is_same and (after.notes, after.sides) == (before.notes, before.sides)
     return is_same and {*after.assumptions} <= {*before.assumptions}
@@ -213,7 +215,7 @@ class _Judge:
         self.suspects: list[Conflict] = []
         self.obstacles: list[Obstacle] = []
         self.has_undecided = False
-        """Pairs are not decided, of a kernel that has enough races under conditions."""
+        """Pairs are not decided, of a kernel that has races under conditions."""
         self.notes: list[Note] = []
         self.rules: set[str] = set()
         self.assumptions: set[Assumption] = {*kernel.assumes}
@@ -504,6 +506,7 @@ class _Judge:
             if not self._judge_in(first, second, relation):
                 return
             if relation is not Relation.THREAD and len(self.launches) > launches:
+                self.has_undecided |= known < len(self.obstacles)
                 del self.obstacles[known:]  # Of one thread, whose copy another one races with.
             known = len(self.obstacles) if relation is not Relation.THREAD else known
 
@@ -562,9 +565,7 @@ class _Judge:
         """Judge a pair of threads that the kernel does not tell apart: it is for one alone, and
         more of them do the same at the same places.
         """
-        sizes = self.launch.grid if relation is Relation.GRID else self.launch.block
-        if sizes is None and relation is not Relation.GRID:
-            sizes = self.kernel.required
+        sizes = self.launch.grid if relation is Relation.GRID else self.kernel.required
         if sizes is not None:
             return  # It is one.
         condition = _OF_ALL[relation is Relation.GRID]
@@ -591,7 +592,7 @@ class _Judge:
 
     @cached_property
     def _is_one_thread(self) -> bool:
-        if (sizes := self.launch.block or self.kernel.required) is not None:
+        if (sizes := self.kernel.required) is not None:
             return sizes == (1, 1, 1)
         # Barriers of a CTA and flags are for several threads, whatever tells these apart; the
         # partner of a cluster's barrier may be another CTA.
@@ -690,7 +691,7 @@ class _Judge:
 
     def _assume_dimensions(self) -> None:
         if not self.kernel.specials >= {"%tid.x", "%tid.y", "%tid.z"}:
-            self._assume_sizes(Assumption.ONE_DIMENSION, self.launch.block or self.kernel.required)
+            self._assume_sizes(Assumption.ONE_DIMENSION, self.kernel.required)
         if rooms(self.kernel, self.launch):
             self.assumptions.add(Assumption.ROOM)
 
@@ -825,7 +826,7 @@ class _Judge:
     def _limit(self) -> str:
         """The reason of a question that the solver did not decide: with constant sizes it is
         easier."""
-        is_given = self.launch.block is not None or self.kernel.required is not None
+        is_given = self.kernel.required is not None
         return "the solver came to its limit" + ("" if is_given else " (--block decides more)")
 
     def _races_in(
@@ -833,7 +834,7 @@ class _Judge:
     ) -> bool:
         """True where a pair that is not decided for all launches is a race in one of some."""
         for launch in launches:
-            given = self.launch.block or self.kernel.required, self.launch.grid
+            given = self.kernel.required, self.launch.grid
             if any(
                 a not in (None, b) for a, b in zip(given, (launch.block, launch.grid), strict=True)
             ):
@@ -852,7 +853,7 @@ class _Judge:
     def _exact_launches(self) -> Iterator[Launch]:
         """Small launches in which sizes are constants: a product with one is none of two
         unknowns."""
-        block, grid = self.launch.block or self.kernel.required, self.launch.grid
+        block, grid = self.kernel.required, self.launch.grid
         most = self.kernel.most_threads
         usual = self.blocks if most >= self.blocks[0][0] else ((most, 1, 1),)
         blocks = (*filter(self._has_room, usual), *self._fitting)
@@ -872,7 +873,7 @@ class _Judge:
         grids, and in those of any size. Times a constant their CTAs are no product of two unknowns.
         """
         most, rows = self.kernel.most_threads, {"%tid.y", "%ntid.y"} & self.kernel.specials
-        if self.launch.block or self.kernel.required or most & 1 or most <= self.small[-1][1]:
+        if self.kernel.required or most & 1 or most <= self.small[-1][1]:
             return ()
         blocks = ((most // 2, 2, 1), (2, most // 2, 1)) if rows else ((most, 1, 1),)
         grids = dict.fromkeys((self.launch.grid or (2, 1, 1), self.launch.grid))
@@ -1226,7 +1227,7 @@ class _Judge:
             return
         x, y, z, *_ = (*conflict.witness.block, 1, 1)
         own = tuple(tiles(self.kernel, conflict.first, conflict.second, conflict.relation))
-        if self.launch.block or self.kernel.required or all(each.holds((x, y, z)) for each in own):
+        if self.kernel.required or all(each.holds((x, y, z)) for each in own):
             return
         self.launch = replace(self.launch, rooms=(*self.launch.rooms, *own))
         self.answers.clear()
@@ -1277,7 +1278,7 @@ class _Judge:
             if self.launch.grid is not None or any(map(_is_of_cta, (first, second))):
                 return ""
             return "" if self._reads(("%nctaid",)) else _OF_ALL[1]
-        is_given = self.launch.block is not None or self.kernel.required is not None
+        is_given = self.kernel.required is not None
         is_alike = relation in (Relation.WARP, Relation.CTA) and self._is_one_thread
         return _OF_ALL[0] if is_alike and not is_given else ""
 
@@ -1296,7 +1297,7 @@ class _Judge:
                 return _ANY if is_large else size, witness.apart(relation)
         if launches:
             return _ANY, None
-        is_free = not (self.launch.block or self.kernel.required)
+        is_free = not self.kernel.required
         has_rows = len(self._solver(relation).dimensions("tid")) > 1
         # The shape of a block that is free is a condition in any size.
         asked = [(each, self._solver(relation, each)) for each in self.small]
@@ -1341,7 +1342,7 @@ class _Judge:
         first, second = conflict.first, conflict.second
         # Places and roles that depend on no size of a CTA, and name no threads, have one in mind; a
         # barrier that is there, and is not waited for, says that there are several warps.
-        is_asked = bool(_asks_size(first, second) or self.launch.block or self.kernel.required)
+        is_asked = bool(_asks_size(first, second) or self.kernel.required)
         is_asked |= conflict.finding in (Rule.LDS_BARRIER, Rule.LDS_DMA_BARRIER)
         # Two places of a grid's threads may be so many apart as it has.
         is_asked &= conflict.relation is not Relation.GRID or first.place == second.place
@@ -1350,7 +1351,7 @@ class _Judge:
         if of_all:
             return of_all
         dimensions = self._solver(conflict.relation).dimensions("tid")
-        if len(dimensions) > 1 and (self.launch.block or self.kernel.required) is None:
+        if len(dimensions) > 1 and self.kernel.required is None:
             return f"as {conflict.witness}: the block's shape is not in the text"
         return ""
 
@@ -1362,7 +1363,7 @@ class _Judge:
         Places may have one in mind, unless a condition tests it. Of another kernel that does not
         ask for it that may be one warp, so that two CTAs have to race with those.
         """
-        if self.launch.block or self.kernel.required:
+        if self.kernel.required:
             return False
 
         def excludes(block: tuple[int, int, int], ctas: int = 2) -> bool:
