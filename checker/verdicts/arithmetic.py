@@ -846,7 +846,7 @@ def _tried_bits(kernel: Kernel, value: Value) -> int:
     own = _values_of_threads(kernel, value)
     if own is None:
         return 0
-    # Of threads that no CTA has nothing is asked.
+    # Threads beyond the largest CTA decide nothing.
     pairs = (
         (n, n ^ 1 << bit, 1 << bit)
         for n in range(len(own))

@@ -265,8 +265,8 @@ class RegisterValues(ABC):
         )
 
     def _chosen_from(self, start: int, block: int, coming: Mapping[int, Value]) -> Value | None:
-        """The choice, by the branches from ``start`` on, of what blocks before another one come to
-        it with; None where the branches do not tell these apart.
+        """The choice, by the branches from ``start`` on, of the values with which the blocks before
+        another one come to it; None where the branches do not distinguish these blocks.
 
         A loop on the way is left in one iteration, of which its conditions are.
         """

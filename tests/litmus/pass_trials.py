@@ -245,7 +245,7 @@ _MEANT: dict[object, Run] = {}
 
 
 def meant_by(make: Callable[[], ModuleOp]) -> Run:
-    """What a program may do, once for each."""
+    """The outcomes of a program, computed once for each."""
     key = make if isinstance(make, Built) else str(make())
     if key not in _MEANT:
         _MEANT[key] = run(read_only_test(make(), ReadOptions()), AXIOMS)

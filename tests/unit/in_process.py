@@ -16,7 +16,7 @@ from fencewright.tools.embedded.in_process import TOOLS, call
 
 
 def in_fork(folder: Path, run: Callable[[], int]) -> subprocess.CompletedProcess[str]:
-    """What a process prints that does nothing but run a function in a folder."""
+    """The text that a process prints which does nothing but run a function in a folder."""
     with (
         open(os.devnull) as empty,
         tempfile.TemporaryFile() as out,

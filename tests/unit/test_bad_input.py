@@ -1,4 +1,4 @@
-"""What is wrong gets one line that says where, whatever it is; found by damaging good files."""
+"""One line for each fault of an input, with its place; found by damaging good files."""
 
 import json
 import re
@@ -26,7 +26,7 @@ Tool = Callable[[Sequence[str] | None], int]
 
 
 def _said(tool: Tool, arguments: list[str], capsys: pytest.CaptureFixture[str], status: int) -> str:
-    """What the tool says on stderr, less the file's folder; it ends with ``status``."""
+    """The text of the tool on stderr, less the file's folder; it ends with ``status``."""
     assert tool(arguments) == status
     return capsys.readouterr().err.rstrip().rpartition("/")[2]
 
@@ -110,8 +110,8 @@ def test_regular_expressions_of_annotations(
     monkeypatch.setattr(expectations, "SECONDS", 0.1)
     path = tmp_path / "x.mlir"
     path.write_text(f"{annotation}\nfunc.func private @f()\n")
-    told = _said(fence_opt.main, ["--verify-diagnostics", str(path)], capsys, 2)
-    assert told.startswith(f"x.mlir:{said}")
+    printed = _said(fence_opt.main, ["--verify-diagnostics", str(path)], capsys, 2)
+    assert printed.startswith(f"x.mlir:{said}")
 
 
 def test_an_annotation_is_a_comment_without_the_flag(
@@ -578,7 +578,7 @@ def test_no_certificate_is_written_over_a_folder(
     )
 
 
-def test_a_certificate_that_cannot_be_written_is_told_before_it_is_made(
+def test_a_certificate_that_cannot_be_written_is_refused_before_it_is_made(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a folder that takes no files, whoever asks."""

@@ -47,8 +47,8 @@ def test_what_is_proved_has_no_race(share: Share) -> None:
 
 
 def test_what_another_wave_has_polled_for_is_not_silently_there() -> None:
-    """A strong read of what a flag hands over to the other wave, before a store is waited for: no
-    rule knows this order, and strong accesses are no race."""
+    """A strong read of data that a flag hands over to the other wave, before a store is waited for:
+    no rule knows this order, and strong accesses are no race."""
     verdict, has_race, _ = judged(81137)
     assert has_race
     assert verdict.kind is VerdictKind.NOT_JUDGED

@@ -431,7 +431,7 @@ class _Filler:
         way; and a store is one right after a wait that only stores need, or in an array that polls
         read: there its instruction is that of an atomic store.
         """
-        told = 0 if self.mode.chip.scope_bits else self.lifted.after_waits
+        notified = 0 if self.mode.chip.scope_bits else self.lifted.after_waits
         polled = {each.number for each in accesses if self._polls(each, accesses)}
         decisive = self._decisive(accesses)
         flags = {
@@ -457,7 +457,7 @@ class _Filler:
             is_flag = each.number in polled or (is_open and _shape(each) in flags)
             is_flag = is_flag or (is_open and not in_lds and _array(each) in arrays)
             if not in_lds and each.writes and each.agent is Agent.THREAD:
-                is_flag = is_flag or self._is_of(each, told)
+                is_flag = is_flag or self._is_of(each, notified)
             if not each.is_strong and is_flag:
                 each = replace(each, is_strong=True, scope=scope)
             found.append(each)

@@ -196,7 +196,7 @@ _SKIPPED = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _BLANK = re.compile(r"[^\n]")
 _SPACE = re.compile(r"\s+")
 _ITEM = re.compile(r"\s*+(?:([A-Za-z_$%][\w$]*+)\s*+:(?!:)|([^\s.{};][^;]*+);)?")
-"""The label or the whole instruction that stands at a place, after space."""
+"""The label or the whole instruction at a place, after space."""
 _WORD = re.compile(r"\.?[\w$]+")
 _TO_LINE_END = frozenset({".version", ".target", ".address_size", ".file", ".loc"})
 _LINKING = frozenset({".visible", ".extern", ".weak", ".common", ".entry", ".func", ".alias"})
