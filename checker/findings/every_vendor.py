@@ -324,7 +324,7 @@ PAGES = (
         text="It is missing on one side, or its instructions cannot be assigned to the operations "
         "of "
         "the source; the message says why. The exit status is 3 if nothing worse was found.",
-        source="docs/checker.md, Against the source",
+        source="docs/checker-amd.md, Against the source",
         examples=(
             Example(
                 source=_PRODUCER.format(agent="agent"),

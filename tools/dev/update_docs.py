@@ -288,7 +288,7 @@ PARTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "async-paths.md": async_paths_parts,
     "cdna-machine.md": cdna_machine_parts,
     "checker-ptx.md": lambda: _rules_of(PTX),
-    "checker.md": lambda: _rules_of(CDNA),
+    "checker-amd.md": lambda: _rules_of(CDNA),
     "fix.md": fix_parts,
     "hierarchy.md": lambda: {"strides": stride_table()},
     "museum.md": museum_parts,

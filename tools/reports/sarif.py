@@ -44,7 +44,7 @@ class RuleText:
 
 
 def _pages() -> Mapping[str, RuleText]:
-    pages = "docs/checker.md and docs/checker-ptx.md"
+    pages = "docs/checker-amd.md and docs/checker-ptx.md"
     return {
         rule: RuleText(page.summary, rule.level, pages, "\n\n".join(page.lines()))
         for rule, page in PAGES.items()

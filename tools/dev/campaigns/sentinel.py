@@ -649,7 +649,7 @@ _HEAD = """\
 # Faults of compilers
 
 Random race-free programs, as LLVM IR, compiled at -O2 by every installed LLVM, and checked
-[against their source](checker.md#against-the-source), each kernel of a work-group
+[against their source](checker-amd.md#against-the-source), each kernel of a work-group
 alone. A line is one kind of fault, with the smallest program that shows it.
 In a checkout, `python -m fencewright.tools.dev.campaigns.sentinel --seed SEED > k.ll` writes the program, and `fence-check --run 'COMMAND' k.ll`
 shows the fault and its execution. `tools/dev/newer_llvms.sh` fetches newer
