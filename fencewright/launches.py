@@ -232,7 +232,6 @@ def _execute_amd(
     """``execute`` of AMD assembly, whose waves branch as a whole."""
     from fencewright.simulator.execution import launch as waves
     from fencewright.simulator.execution.executor import execute as run_waves
-    from fencewright.simulator.race.waves.arguments import value_of
     from fencewright.simulator.race.waves.launch import MOST_INSTRUCTIONS
     from fencewright.tools.inputs.amd_kernels import kernels_of_assembly
 
@@ -244,7 +243,7 @@ def _execute_amd(
     if size is None:
         raise LaunchError(f"{name} does not say its block: give it")
     given = tuple(
-        given if isinstance(each, Array) else value_of(each)
+        given if isinstance(each, Array) else each
         for given, each in zip(args, arguments, strict=True)
     )
     own = program.cluster or (1, 1, 1)

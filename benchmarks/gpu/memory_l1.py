@@ -287,14 +287,15 @@ def predicted(launch: Launch) -> dict[str, int]:
     from fencewright.lowering.ptx.code.text import read_ptx
     from fencewright.simulator.execution.executor import execute
     from fencewright.simulator.execution.launch import Launch as LaneLaunch
-    from fencewright.simulator.execution.launch import SameBuffer, allocate
+    from fencewright.simulator.execution.launch import allocate
     from fencewright.simulator.performance.machine import machine_of
     from fencewright.simulator.performance.traffic import TrafficObserver
+    from fencewright.simulator.semantics.arguments import Same
     from fencewright.tools.inputs.ptx_kernels import kernels_of_file
 
     (left,) = kernels_of_file(read_ptx(kernel(replace(launch, accesses=launch.executed)), ""))
     program = left.read()
-    arguments = (np.zeros(1 << 13, dtype=np.uint8), *[SameBuffer(0)] * 3, 0)
+    arguments = (np.zeros(1 << 13, dtype=np.uint8), *[Same(0)] * 3, 0)
     made = LaneLaunch((1, 1, 1), (32, 1, 1), arguments)
     observer = TrafficObserver(program, machine_of("sm_90"), 1, 1, 1)
     execute(program, made, allocate(program, made), observer)

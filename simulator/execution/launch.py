@@ -23,8 +23,19 @@ from fencewright.simulator.execution.program import (
     TensorStep,
 )
 from fencewright.simulator.semantics import faults
-from fencewright.simulator.semantics.faults import LaunchError, refuse
-from fencewright.simulator.semantics.tensors import TensorMap
+from fencewright.simulator.semantics.arguments import (
+    Argument,
+    Array,
+    File,
+    Same,
+    Struct,
+    Tensor,
+    array_bytes,
+    file_bytes,
+    struct_layout,
+    tensor_map,
+)
+from fencewright.simulator.semantics.faults import LaunchError, Size, refuse
 
 BASE = 1 << 30
 """Buffers are aligned to so many bytes, and nothing lies below."""
@@ -91,35 +102,8 @@ class BufferOfSize:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class SameBuffer:
-    """The buffer of another argument, which comes before it."""
-
-    argument: int
-
-
-@dataclass(frozen=True, slots=True)
-class TensorArgument:
-    """A tensor map, whose address is that of its buffer."""
-
-    map: TensorMap
-    buffer: SameBuffer | NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StructArgument:
-    """A struct by value: its bytes, and the buffers whose addresses it has, by their places."""
-
-    content: bytes
-    buffers: tuple[tuple[int, SameBuffer | NDArray[Any]], ...]
-
-
-ArgumentValue: TypeAlias = (
-    int | float | BufferOfSize | SameBuffer | TensorArgument | StructArgument | NDArray[Any]
-)
-"""A number, a struct, or a buffer: so many bytes, or an array with its contents."""
-
-Size: TypeAlias = tuple[int, int, int]
+ArgumentValue: TypeAlias = Argument | BufferOfSize | NDArray[Any]
+"""An argument of a launch line, so many bytes, or an array with its contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,34 +218,36 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
         address += max(-(-contents.size // BASE), 1) * BASE
         return found[name].address
 
-    def address_of(name: str, buffer: SameBuffer | NDArray[Any]) -> int:
-        if isinstance(buffer, SameBuffer):
+    def address_of(name: str, buffer: Array | Same) -> int:
+        if isinstance(buffer, Same):
             return values[buffer.argument]
-        data = _bytes_of(buffer)
+        data = _given(buffer)
         return place(name, _Contents(len(data), data))
 
     takes_maps = any(isinstance(step, TensorStep) for each in program.blocks for step in each.steps)
     for parameter, argument in zip(program.given, launch.arguments, strict=True):
-        if isinstance(argument, SameBuffer):
+        if isinstance(argument, Same):
             refuse(faults.of_buffer(parameter.name, parameter.bits))
             values.append(values[argument.argument])
             continue
-        if isinstance(argument, StructArgument):
-            content = bytearray(_struct_room(parameter, argument))
-            for at, buffer in argument.buffers:
+        if isinstance(argument, Struct):
+            content, arrays = _struct(parameter, argument)
+            for at, buffer in arrays:
                 pointer = address_of(f"{parameter.name} at byte {at}", buffer)
                 content[at : at + 8] = pointer.to_bytes(8, "little")
             values.append(int.from_bytes(content, "little"))
             continue
-        if isinstance(argument, TensorArgument):
+        if isinstance(argument, Tensor):
             if not takes_maps:
                 raise LaunchError(
                     f"{parameter.name} is no tensor map: {program.name} copies by none; "
                     "give an array"
                 )
-            tensor = address_of(f"the tensor of {parameter.name}", argument.buffer)
-            encoded = replace(argument.map, address=tensor).encoded()
+            tensor = address_of(f"the tensor of {parameter.name}", argument.array)
+            encoded = tensor_map(argument, tensor).encoded()
             argument = np.frombuffer(encoded, dtype=np.uint8)
+        elif isinstance(argument, Array | File):
+            argument = _given(argument)
         contents = _contents(parameter, argument)
         if contents is None:
             values.append(_number(parameter, argument))
@@ -358,13 +344,22 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
     return found
 
 
-def _struct_room(parameter: KernelParameter, argument: StructArgument) -> bytes:
-    """The bytes of a struct. Raises ``LaunchError`` where the parameter has not as many."""
-    size = parameter.bits // 8
+def _struct(
+    parameter: KernelParameter, argument: Struct
+) -> tuple[bytearray, tuple[tuple[int, Array | Same], ...]]:
+    """The layout of a struct. Raises ``LaunchError`` where the parameter has not as many bytes."""
     if parameter.is_buffer:
         raise LaunchError(f"{parameter.name} is a buffer, not a struct: give an array")
-    refuse(faults.of_struct(parameter.name, len(argument.content), size))
-    return argument.content
+    content, arrays = struct_layout(argument)
+    refuse(faults.of_struct(parameter.name, len(content), parameter.bits // 8))
+    return bytearray(content), arrays
+
+
+def _given(argument: Array | File) -> NDArray[np.uint8]:
+    """The bytes of an array of a launch line."""
+    is_file = isinstance(argument, File)
+    data = file_bytes(argument.path)[0] if is_file else array_bytes(argument)
+    return np.frombuffer(data, dtype=np.uint8)
 
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:

@@ -15,6 +15,7 @@ from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.executor import execute as run_waves
 from fencewright.simulator.kernels.ptx.kernel import program_of
+from fencewright.simulator.semantics.arguments import argument_of
 from fencewright.simulator.threads import launch as threads
 
 ARRAYS = "i32[256]"
@@ -55,7 +56,7 @@ def of_threads(text: str, block: int, shared: int, args: str) -> str:
 
 
 VALUES: Mapping[str, Any] = {
-    "i32[256]": np.zeros(256, np.uint32), "{i64(1), i64(2)}": execution.StructArgument(bytes(16), ())
+    "i32[256]": np.zeros(256, np.uint32), "{i64(1), i64(2)}": argument_of("{i64(1), i64(2)}", 0)
 }  # fmt: skip
 
 

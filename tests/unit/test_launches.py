@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.simulator.execution import launch as execution
+from fencewright.simulator.execution.launch import allocate
+from fencewright.simulator.kernels.ptx.kernel import program_of
 from fencewright.simulator.launches.guess import asked_launches, guess, pointers
 from fencewright.simulator.launches.sources import SourceLaunch, source_launches
 from fencewright.simulator.race.rules import KINDS, Fault
 from fencewright.simulator.race.verdict import Judgement, judge, problem_of
-from fencewright.simulator.threads import launch as launch_module
+from fencewright.simulator.semantics import arguments as arguments_module
+from fencewright.simulator.semantics.arguments import File
 from fencewright.simulator.threads.launch import (
     Array,
     Launch,
@@ -381,7 +386,31 @@ def test_arrays_of_one_content_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -
         counts.append(count)
         return bytes(4 * count)
 
-    monkeypatch.setattr(launch_module, "_random", draw)
+    monkeypatch.setattr(arguments_module, "_random", draw)
     for count in (3, 3, 5):
-        assert launch_module.array_bytes(Array("u32", count, "random(6047)")) == bytes(4 * count)
+        assert arguments_module.array_bytes(Array("u32", count, "random(6047)")) == bytes(4 * count)
     assert counts == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.asfortranarray(np.arange(6, dtype=np.uint32).reshape(2, 3)), "has elements by columns"),
+        (np.arange(6, dtype=">u4"), "has elements of '>u4': numbers by rows in little endian"),
+    ],
+)
+def test_both_executors_refuse_the_same_files(
+    tmp_path: Path, array: np.ndarray, message: str
+) -> None:
+    np.save(tmp_path / "a.npy", array)
+    given = File(str(tmp_path / "a.npy"))
+    kernel = module(parameters=".param .u64 a")
+    for refusal in (
+        lambda: execute(kernel, Launch("k", (1, 1, 1), (32, 1, 1), 0, (given,))),
+        lambda: allocate(
+            program_of(kernel.ptx, kernel.ptx.functions["k"]),
+            execution.Launch((1, 1, 1), (32, 1, 1), (given,)),
+        ),
+    ):
+        with pytest.raises(LaunchError, match=message):
+            refusal()

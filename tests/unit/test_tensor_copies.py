@@ -11,7 +11,6 @@ from fencewright.launches import ExecutionError
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
-from fencewright.simulator.race.waves.arguments import value_of
 from fencewright.simulator.threads.launch import LaunchError, argument_of, parse_launch
 from fencewright.tools.inputs.ptx_kernels import kernels_of_file
 
@@ -20,10 +19,7 @@ Given = np.ndarray | str
 
 def by_waves(text: str, grid: int, block: int, cluster: int, args: Sequence[Given]) -> list[bytes]:
     """The arrays after a launch that the executor of waves runs."""
-    given = [
-        value_of(argument_of(each, n)) if isinstance(each, str) else each
-        for n, each in enumerate(args)
-    ]
+    given = [argument_of(each, n) if isinstance(each, str) else each for n, each in enumerate(args)]
     (kernel,) = kernels_of_file(read_ptx(text, "k.ptx"))
     program = kernel.read()
     launch = Launch((grid, 1, 1), (block, 1, 1), tuple(given), cluster=(cluster, 1, 1))

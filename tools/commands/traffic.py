@@ -275,7 +275,6 @@ def _asked(arguments: Namespace) -> _Asked:
             raise usage("give --grid and --block, or --launch", NAME)
         values = tuple([_value(each) for each in arguments.arguments])
         return _Asked(arguments.kernel, arguments.grid, arguments.block, values, arguments.shared)
-    from fencewright.simulator.race.waves.arguments import value_of
     from fencewright.simulator.threads.launch import LaunchError, parse_launch
 
     options = ("kernel", "grid", "block", "shared")
@@ -285,11 +284,10 @@ def _asked(arguments: Namespace) -> _Asked:
         raise usage(f"--launch has what {' and '.join(more)} would say: leave it out", NAME)
     try:
         found = parse_launch(arguments.launch)
-        values = tuple([value_of(each) for each in found.arguments])
     except LaunchError as problem:
         raise usage(f"--launch: {problem}", NAME) from problem
     cluster = found.cluster or (1, 1, 1)
-    return _Asked(found.kernel, found.grid, found.block, values, found.shared, cluster)
+    return _Asked(found.kernel, found.grid, found.block, found.arguments, found.shared, cluster)
 
 
 # Running

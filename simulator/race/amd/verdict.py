@@ -23,7 +23,6 @@ from fencewright.simulator.race.amd.rules import Access
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.race.schedules import delays
 from fencewright.simulator.race.verdict import Missed, Verdict, verdict_of, without_explained
-from fencewright.simulator.race.waves.arguments import value_of
 from fencewright.simulator.threads.launch import Launch, LaunchError
 
 MOST_INSTRUCTIONS = 100_000
@@ -187,4 +186,4 @@ def _configuration(function: Function, l2_per_agent: L2PerAgent | None) -> CdnaC
 def _arguments(launch: Launch, given: Mapping[int, bytes]) -> Iterator[execution.ArgumentValue]:
     for number, each in enumerate(launch.arguments):
         content = given.get(number)
-        yield value_of(each) if content is None else np.frombuffer(content, dtype=np.uint8)
+        yield each if content is None else np.frombuffer(content, dtype=np.uint8)

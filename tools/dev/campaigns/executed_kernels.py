@@ -144,15 +144,13 @@ def by_waves(text: str, name: str, launch: "Launch", after: Sequence[bytes]) -> 
     from fencewright.simulator.performance.machine import machine_of
     from fencewright.simulator.performance.occupancy import occupancy
     from fencewright.simulator.performance.traffic import TrafficObserver
-    from fencewright.simulator.race.waves.arguments import value_of
     from fencewright.tools.inputs.ptx_kernels import kernels_of_file
 
     kernels = kernels_of_file(read_ptx(text, "kernel.ptx"))
     program = next(each for each in kernels if each.name == name).read()
     assert launch.block is not None
-    arguments = tuple([value_of(each) for each in launch.arguments])
     cluster = launch.cluster or (1, 1, 1)
-    asked = WaveLaunch(launch.grid, launch.block, arguments, None, launch.shared, cluster)
+    asked = WaveLaunch(launch.grid, launch.block, launch.arguments, None, launch.shared, cluster)
     memory = allocate(program, asked)
     held = occupancy(program.resources, program.target, asked.threads, asked.shared)
     shared = program.resources.shared_bytes + launch.shared
