@@ -396,8 +396,8 @@ def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None =
         return Checked(CheckVerdict.NOT_EXECUTED, str(problem))
     does = run(test, LIMITS)
     if plain is None or not isinstance(test, CdnaTest):
-        return _judged(meant, does)
-    return _judged(meant, does, test, lambda: _cdna_test(plain, setting))
+        return judged(meant, does)
+    return judged(meant, does, test, lambda: _cdna_test(plain, setting))
 
 
 def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bool) -> Checked:
@@ -412,9 +412,9 @@ def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bo
         test = llvm_ir.compiled(source, how)
         does = llvm_ir.run_compiled(source, test, LIMITS)
         if not progress:
-            return _judged(meant, does)
+            return judged(meant, does)
         plain = replace(how, opt_level=0, facts=())
-        return _judged(meant, does, test, lambda: llvm_ir.compiled(source, plain))
+        return judged(meant, does, test, lambda: llvm_ir.compiled(source, plain))
     except HazardError as problem:
         return Checked(CheckVerdict.WRONG, str(problem))
     except Exception as problem:  # Of whatever a pass, LLVM or the reader raises.
@@ -445,11 +445,11 @@ def configuration_of(setting: Setting) -> CdnaConfiguration:
     )
 
 
-def _judged(
+def judged(
     meant: Run, does: Run, test: CdnaTest | None = None, plain: Callable[[], CdnaTest] | None = None
 ) -> Checked:
     """The verdict on code: ``does`` is within ``meant``; with ``test``, it ends where ``plain``
-    code does."""
+    code does, or always."""
     if does.errors:
         return Checked(CheckVerdict.WRONG, does.errors[0])
     extra = forbidden(meant, does)
@@ -457,11 +457,11 @@ def _judged(
         return Checked(CheckVerdict.UNSOUND, " ".join(str(extra).splitlines()[0].split()))
     if does.incomplete or extra is not None:
         return Checked(CheckVerdict.TOO_LARGE, does.incomplete or meant.incomplete)
-    if test is None or plain is None:
+    if test is None:
         return Checked(CheckVerdict.SOUND)
     try:
         stuck = stuck_waves(test, PROGRESS)
-        if stuck and not stuck_waves(plain(), PROGRESS):
+        if stuck and not (plain and stuck_waves(plain(), PROGRESS)):
             return Checked(CheckVerdict.STUCK, stuck[0])
     except LimitReached:
         pass  # Its outcomes are right all the same.

@@ -29,6 +29,7 @@ from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.mlir_dialects import cdna, ptx
 from fencewright.passes.analysis.caches import modifiers_of
 from fencewright.passes.litmus.build_litmus import build
+from fencewright.simulator.litmus_run import Run
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.tools.dev.campaigns.deletions import Deleted, scope_bits
 from fencewright.tools.dev.campaigns.own_code import (
@@ -200,22 +201,30 @@ class NotComparedError(Exception):
     """A function cannot be compared with its source."""
 
 
-def measure(chip: str, first: int, count: int, *, clusters: bool = False) -> Tally:
-    """The tally over the programs of consecutive seeds, each in the chip's mode for it.
+def programs_of(
+    chip: str, first: int, count: int, *, clusters: bool = False
+) -> Iterator[tuple[str, Setting, SmallProgram, Run]]:
+    """The programs of consecutive seeds that have no race, each in the chip's mode for it.
 
-    ``clusters``: each of them in one cluster.
+    With their names, and with the behaviour that is meant.
     """
-    tally = Tally()
     for seed in range(first, first + count):
         (setting,) = settings_of(seed, chip)
         program = program_of(seed, chip)
         if clusters:
             program = program.on_one_agent().in_one_cluster()
         meant = meant_by(program)
-        if meant.races or meant.incomplete or setting.facts:
-            continue
-        placed = setting.place(program)
-        name = f"{seed} {setting}"
+        if not (meant.races or meant.incomplete or setting.facts):
+            yield f"{seed} {setting}", setting, setting.place(program), meant
+
+
+def measure(chip: str, first: int, count: int, *, clusters: bool = False) -> Tally:
+    """The tally over the programs of consecutive seeds, each in the chip's mode for it.
+
+    ``clusters``: each of them in one cluster.
+    """
+    tally = Tally()
+    for name, setting, placed, meant in programs_of(chip, first, count, clusters=clusters):
         code = lowered(build(placed), setting.passes(2))
         try:
             right = levels_of(placed, code, name, setting)
@@ -261,12 +270,18 @@ def _noticed(tally: Tally, kind: Deleted) -> str:
     return f"{noticed} ({', '.join(less)})" if less else noticed
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table, and the unnoticed deletions."""
-    parser = ArgumentParser(description=__doc__)
+def parser_of(description: str | None) -> ArgumentParser:
+    """A parser of the chips and of the programs of a campaign."""
+    parser = ArgumentParser(description=description)
     parser.add_argument("count", type=positive, nargs="?", default=100, help="programs (100)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
     parser.add_argument("--chips", nargs="+", default=CHIPS)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table, and the unnoticed deletions."""
+    parser = parser_of(__doc__)
     parser.add_argument("--clusters", action="store_true", help="each program in one cluster")
     arguments = parser.parse_args(argv)
     tallies: dict[str, Tally] = {}

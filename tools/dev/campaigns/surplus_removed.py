@@ -10,7 +10,6 @@ their own, what goes wrong is counted apart. The table is for docs/checker-measu
 
 import subprocess
 import sys
-from argparse import ArgumentParser
 from collections import Counter as Count
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,11 +25,10 @@ from fencewright.checker.amd.check import check
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
-from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250
 from fencewright.lowering.cdna.code.text import Assembly, Function, read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.ptx.code.text import read_ptx
-from fencewright.lowering.vocabulary import FastStrEnum, Scope
+from fencewright.lowering.vocabulary import Scope
 from fencewright.mlir_dialects import cdna, ptx
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.cdna import UnwaitedArgumentError
@@ -39,37 +37,28 @@ from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.options import OptLevel
 from fencewright.passes.print.cdna import print_kernel
 from fencewright.passes.print.ptx import listing
-from fencewright.simulator.core.exploration import LimitReached
 from fencewright.simulator.litmus_run import (
     CdnaTest,
     Run,
     RunnableTest,
     SourceTest,
-    forbidden,
     run,
-    stuck_waves,
 )
 from fencewright.simulator.programs.amd.thread import HazardError
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.tools.dev.campaigns import needed
 from fencewright.tools.dev.campaigns.deletions import Deleted, Deletion, deletions
-from fencewright.tools.diagnostics import positive
 from fencewright.tools.fuzz import llvm_ir
 from fencewright.tools.fuzz import llvm_ir_writer as writer
 from fencewright.tools.fuzz.checks import (
     LIMITS,
-    PROGRESS,
+    CheckVerdict,
     Setting,
     build_of,
+    judged,
     lowered,
-    meant_by,
-    program_of,
-    settings_of,
 )
 from fencewright.tools.reports.markdown import markdown_table
-
-CHIPS = (*(each.name for each in (GFX942, GFX90A, GFX950, GFX1250)), "sm_90")
-"""The chips of the table."""
 
 LEVELS: Mapping[str, OptLevel] = MappingProxyType({"ours -O0": 0, "ours -O2": 2})
 """Our own two levels, as the table calls them."""
@@ -119,16 +108,6 @@ class Code:
 
     candidates: Sequence[Candidate]
     execute: Callable[[frozenset[int]], tuple[Run, RunnableTest]]
-
-
-class Verdict(FastStrEnum):
-    """The behaviour of code that has lost something."""
-
-    RIGHT = "right"
-    LARGE = "too large"
-    HAZARD = "a register is used too early"
-    FORBIDDEN = "it ends as the program forbids"
-    STUCK = "it may never end"
 
 
 # Code that LLVM compiles
@@ -275,15 +254,9 @@ def measure(chip: str, first: int, count: int, commands: Sequence[str]) -> dict[
     is_ptx = chip not in CHIP_ROWS
     routes = (*LEVELS, *(() if is_ptx else commands))
     tallies = {route: Tally() for route in routes}
-    for seed in range(first, first + count):
-        (setting,) = settings_of(seed, chip)
-        program = program_of(seed, chip)
-        meant = meant_by(program)
-        if meant.races or meant.incomplete or setting.facts:
-            continue
-        placed = setting.place(program)
+    for program, setting, placed, meant in needed.programs_of(chip, first, count):
         for route, tally in tallies.items():
-            name = f"{seed} {setting} {route}"
+            name = f"{program} {route}"
             try:
                 if route in LEVELS:
                     code = _lowered(LEVELS[route], setting, build(placed))
@@ -295,8 +268,8 @@ def measure(chip: str, first: int, count: int, commands: Sequence[str]) -> dict[
             except (AssemblyError, DiagnosticException) as problem:
                 tally.unread[str(problem).rpartition(": ")[0]] += 1
                 continue
-            if whole is not Verdict.RIGHT:
-                tally.wrong += whole is not Verdict.LARGE
+            if whole is not CheckVerdict.SOUND:
+                tally.wrong += whole is not CheckVerdict.TOO_LARGE
                 continue
             tally.programs += 1
             bad = tally.apart if _has_kernels_apart(placed) else tally.bad
@@ -318,35 +291,23 @@ def _taken_out(code: Code, meant: Run, name: str, tally: Tally) -> Iterator[str]
         removals.append((ALL, frozenset(every)))
     for kind, chosen in removals:
         verdict = _judged(code, meant, chosen)
-        if verdict is Verdict.LARGE:
+        if verdict is CheckVerdict.TOO_LARGE:
             tally.large += 1
             continue
         tally.taken[kind] += 1
-        if verdict is not Verdict.RIGHT:
+        if verdict is not CheckVerdict.SOUND:
             what = "; ".join(code.candidates[n].text for n in sorted(chosen))
             yield f"{name}: without {what}: {verdict}"
 
 
-def _judged(code: Code, meant: Run, chosen: frozenset[int]) -> Verdict:
-    """The behaviour of code without some of its surplus. Raises ``AssemblyError``,
+def _judged(code: Code, meant: Run, chosen: frozenset[int]) -> CheckVerdict:
+    """The verdict on code without some of its surplus. Raises ``AssemblyError``,
     ``DiagnosticException``."""
     try:
         does, test = code.execute(chosen)
     except (HazardError, UnwaitedArgumentError):
-        return Verdict.HAZARD
-    if does.errors:
-        return Verdict.HAZARD
-    if forbidden(meant, does) is not None:
-        return Verdict.FORBIDDEN
-    if does.incomplete:
-        return Verdict.LARGE
-    if isinstance(test, CdnaTest):
-        try:
-            if stuck_waves(test, PROGRESS):
-                return Verdict.STUCK
-        except LimitReached:
-            pass  # Its outcomes are right all the same.
-    return Verdict.RIGHT
+        return CheckVerdict.WRONG
+    return judged(meant, does, test if isinstance(test, CdnaTest) else None).verdict
 
 
 def table(tallies: Mapping[str, Mapping[str, Tally]]) -> str:
@@ -376,10 +337,7 @@ def table(tallies: Mapping[str, Mapping[str, Tally]]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table and the faults, and return 1 if there is one."""
-    parser = ArgumentParser(prog="surplus_removed", description=__doc__)
-    parser.add_argument("count", type=positive, nargs="?", default=100, help="programs (100)")
-    parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
-    parser.add_argument("--chips", nargs="+", default=CHIPS)
+    parser = needed.parser_of(__doc__)
     parser.add_argument("--llc", nargs="*", default=["llc-22 -O2"], help="commands of LLVM")
     arguments = parser.parse_args(argv)
     tallies: dict[str, dict[str, Tally]] = {}
