@@ -31,9 +31,9 @@ from fencewright.simulator.cdna.instructions import (
     CopyPoint,
     LdsLoad,
     LdsStore,
-    SplitWait,
     VectorLoad,
     VectorStore,
+    Wait,
 )
 from fencewright.simulator.core.program import (
     Branch,
@@ -43,7 +43,7 @@ from fencewright.simulator.core.program import (
     place_at,
 )
 
-_DELIVERED = SplitWait(loadcnt=0, storecnt=0, dscnt=0)
+_DELIVERED = Wait(loadcnt=0, storecnt=0, dscnt=0)
 _COPIED = "copied"
 _AGAIN = "again"
 

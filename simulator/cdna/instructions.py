@@ -189,7 +189,8 @@ class CacheInstruction:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """``s_waitcnt``: until no more operations than these are outstanding; None: any number.
+    """``s_waitcnt``, ``s_wait_loadcnt`` and so on: until no more operations than these are
+    outstanding; None: any number.
 
     ``vscnt``: of ``s_waitcnt_vscnt``, which chips with that counter have for it.
     """
@@ -197,64 +198,42 @@ class Wait:
     vmcnt: int | None = None
     lgkmcnt: int | None = None
     vscnt: int | None = None
-
-    def counts(self) -> Mapping[Counter, int | None]:
-        """The requested bound of each counter."""
-        return {
-            Counter.VMCNT: self.vmcnt,
-            Counter.LGKMCNT: self.lgkmcnt,
-            Counter.VSCNT: self.vscnt,
-        }
-
-    def __str__(self) -> str:
-        requested = {"vmcnt": self.vmcnt, "lgkmcnt": self.lgkmcnt}
-        counts = [f"{name}({n})" for name, n in requested.items() if n is not None]
-        parts = [_text("s_waitcnt", *counts)] if counts or self.vscnt is None else []
-        if self.vscnt is not None:
-            parts.append(f"s_waitcnt_vscnt null, {self.vscnt:#x}")
-        return "; ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class SplitWait:
-    """``s_wait_loadcnt`` and its like: until no more than these are outstanding; None: any
-    number."""
-
     loadcnt: int | None = None
     storecnt: int | None = None
     dscnt: int | None = None
     kmcnt: int | None = None
 
-    def counts(self) -> Mapping[Counter, int | None]:
-        """The requested bound of each counter."""
-        return {
-            Counter.LOADCNT: self.loadcnt,
-            Counter.STORECNT: self.storecnt,
-            Counter.DSCNT: self.dscnt,
-            Counter.KMCNT: self.kmcnt,
-        }
+    def counts(self) -> Mapping[Counter, int]:
+        """The requested bounds of counters."""
+        given = {counter: getattr(self, counter) for counter in _COUNTERS}
+        return {counter: n for counter, n in given.items() if n is not None}
 
     def __str__(self) -> str:
-        requested = {name: n for name, n in self.counts().items() if n is not None}
-        return "; ".join(f"s_wait_{name} {n:#x}" for name, n in requested.items()) or "s_nop 0"
+        counts = self.counts()
+        joint = [f"{name}({counts[name]})" for name in _JOINT if name in counts]
+        parts = [_text("s_waitcnt", *joint)] if joint or not counts else []
+        for name, n in counts.items():
+            if name is Counter.VSCNT:
+                parts.append(f"s_waitcnt_vscnt null, {n:#x}")
+            elif name not in _JOINT:
+                parts.append(f"s_wait_{name} {n:#x}")
+        return "; ".join(parts)
 
 
-_JOINT_COUNTERS = frozenset(each.name for each in fields(Wait))
-_SPLIT_COUNTERS = frozenset(each.name for each in fields(SplitWait))
+_COUNTERS = tuple(Counter(each.name) for each in fields(Wait))
+_JOINT = (Counter.VMCNT, Counter.LGKMCNT)
 
 
-def wait_instruction(counts: Mapping[str, int]) -> Wait | SplitWait | None:
+def wait_instruction(counts: Mapping[str, int]) -> Wait | None:
     """The wait until no more operations than these are outstanding, by the names of counters.
 
     None where the machine has none of the counters: the others order nothing that it executes.
     """
-    if joint := {name: n for name, n in counts.items() if name in _JOINT_COUNTERS}:
-        return Wait(**joint)
-    split = {name: n for name, n in counts.items() if name in _SPLIT_COUNTERS}
-    return SplitWait(**split) if split else None
+    known = {name: n for name, n in counts.items() if name in _COUNTERS}
+    return Wait(**known) if known else None
 
 
-def wait_instructions(counts: Mapping[str, int]) -> tuple[AsyncWait | SplitWait | Wait, ...]:
+def wait_instructions(counts: Mapping[str, int]) -> tuple[AsyncWait | Wait, ...]:
     """The waits of ``wait_instruction``, those for copies before it."""
     copies = (AsyncWait(counts[each], each) for each in _OF_COPIES if each in counts)
     made = wait_instruction(counts)
@@ -425,7 +404,6 @@ CdnaInstruction = (
     | ScalarLoad
     | CacheInstruction
     | Wait
-    | SplitWait
     | WorkgroupBarrier
     | SplitBarrier
     | Common

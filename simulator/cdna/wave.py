@@ -43,7 +43,6 @@ from fencewright.simulator.cdna.instructions import (
     LdsStore,
     NamedBarrier,
     ScalarLoad,
-    SplitWait,
     VectorAccess,
     VectorLoad,
     VectorStore,
@@ -359,7 +358,7 @@ class CompiledProgram:
                     self._note_counters(op, op.effect.counted_as)
             case WorkgroupBarrier():
                 op.code = StepKind.BARRIER
-            case Wait() | SplitWait():
+            case Wait():
                 op.code = StepKind.WAIT
                 op.counts = self._counts(instruction)
             case BarrierSignal(unit, first, count):
@@ -436,9 +435,9 @@ class CompiledProgram:
                 f"named barriers of {chip.name} are 1 to {chip.named_barriers.count}"
             )
 
-    def _counts(self, wait: Wait | SplitWait) -> tuple[int | None, ...]:
+    def _counts(self, wait: Wait) -> tuple[int | None, ...]:
         """The bounds that a wait sets on each counter of the chip."""
-        requested = {name: count for name, count in wait.counts().items() if count is not None}
+        requested = wait.counts()
         missing = requested.keys() - set(self.counters)
         if missing:
             raise ProgramError(

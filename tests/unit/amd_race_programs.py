@@ -24,7 +24,6 @@ from fencewright.simulator.cdna.instructions import (
     LdsLoad,
     LdsStore,
     ScalarLoad,
-    SplitWait,
     VectorLoad,
     VectorStore,
     Wait,
@@ -374,11 +373,11 @@ class _LaterMaker(_Maker):
 
     def _wait(self, *, loads: int | None = None, stores: int | None = None) -> CdnaInstruction:
         if self.words.has_scopes:
-            return SplitWait(loadcnt=loads, storecnt=stores)
+            return Wait(loadcnt=loads, storecnt=stores)
         return Wait(vmcnt=loads, vscnt=stores)
 
     def _wait_for_lds(self) -> CdnaInstruction:
-        return SplitWait(dscnt=0) if self.words.has_scopes else Wait(lgkmcnt=0)
+        return Wait(dscnt=0) if self.words.has_scopes else Wait(lgkmcnt=0)
 
     def _release(self, wave: int) -> None:
         code, random = self.code[wave], self.random

@@ -20,9 +20,9 @@ from fencewright.simulator.cdna.instructions import (
     CdnaProgram,
     LdsLoad,
     LdsStore,
-    SplitWait,
     VectorLoad,
     VectorStore,
+    Wait,
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.progress import stuck
@@ -45,7 +45,7 @@ from fencewright.tools import fence_sim
 
 GFX1250 = CdnaConfiguration("gfx1250")
 MEET = (BarrierSignal(BarrierUnit.WAVE), BarrierWait(BarrierUnit.WAVE))
-ALL = SplitWait(loadcnt=0, storecnt=0, dscnt=0)
+ALL = Wait(loadcnt=0, storecnt=0, dscnt=0)
 LOCATIONS = (
     Location("data", 42),
     Location("more", 43),

@@ -30,9 +30,9 @@ from fencewright.simulator.cdna.instructions import (
     LdsAtomic,
     LdsLoad,
     LdsStore,
-    SplitWait,
     VectorLoad,
     VectorStore,
+    Wait,
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import (
@@ -70,7 +70,12 @@ CACHE = tuple(
     for mnemonic in ("global_wb", "global_inv")
     for scope in SCOPES
 )
-WAITS = (SplitWait(0, 0), SplitWait(loadcnt=0), SplitWait(storecnt=0), SplitWait(0, 0, 0))
+WAITS = (
+    Wait(loadcnt=0, storecnt=0),
+    Wait(loadcnt=0),
+    Wait(storecnt=0),
+    Wait(loadcnt=0, storecnt=0, dscnt=0),
+)
 
 
 @st.composite
@@ -139,7 +144,7 @@ def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
 
 def uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
     """Nothing, a use of a loaded register with and without its wait, and a branch on it."""
-    use, every = VectorStore("x", register), SplitWait(0, 0, 0)
+    use, every = VectorStore("x", register), Wait(loadcnt=0, storecnt=0, dscnt=0)
     return (
         (),
         (),
@@ -182,7 +187,7 @@ WRITE_BACK, INVALIDATE = (
     CacheInstruction("global_wb", (DEV,)),
     CacheInstruction("global_inv", (DEV,)),
 )
-LOADS, STORES = SplitWait(loadcnt=0), SplitWait(storecnt=0)
+LOADS, STORES = Wait(loadcnt=0), Wait(storecnt=0)
 RELEASE = (STORES, WRITE_BACK, STORES)
 ACQUIRE = (LOADS, INVALIDATE, LOADS)
 TEXT_ORDER = frozenset({Interpretation.ACKNOWLEDGED_EARLY})
@@ -317,7 +322,7 @@ def test_one_wave_of_each_work_group_signals_the_cluster() -> None:
 # The rules of docs/cdna-machine.md that are gfx1250's own, each by what it allows and what it forbids.
 
 NEAR, AWAY = Placement(), Placement(workgroup=1, xcd=1, cluster=1)
-LDS_DONE = SplitWait(dscnt=0)
+LDS_DONE = Wait(dscnt=0)
 
 
 def may_end(

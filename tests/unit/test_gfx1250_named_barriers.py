@@ -23,7 +23,7 @@ from fencewright.simulator.cdna.instructions import (
     LdsLoad,
     LdsStore,
     NamedBarrier,
-    SplitWait,
+    Wait,
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.progress import stuck
@@ -267,8 +267,8 @@ def test_the_story_of_a_missing_wait_names_the_barrier() -> None:
 
 ONE, TWO = NamedBarrier(1), NamedBarrier(2)
 MEET = (BarrierSignal(BarrierUnit.WAVE), BarrierWait(BarrierUnit.WAVE))
-READ = (LdsLoad("r0", "tile"), SplitWait(dscnt=0))
-WRITE = (LdsStore("tile", 1), SplitWait(dscnt=0))
+READ = (LdsLoad("r0", "tile"), Wait(dscnt=0))
+WRITE = (LdsStore("tile", 1), Wait(dscnt=0))
 LOCATIONS = (Location("tile", space=AddressSpace.LOCAL),)
 
 

@@ -21,8 +21,8 @@ from fencewright.simulator.cdna.instructions import (
     CdnaInstruction,
     LdsCompareSwap,
     NamedBarrier,
-    SplitWait,
     VectorStore,
+    Wait,
 )
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
@@ -120,8 +120,8 @@ def test_waits_barriers_and_cache_instructions() -> None:
         "global_store_b32 v0, v1, s[4:5] scope:SCOPE_DEV",
     )
     for each in (
-        SplitWait(loadcnt=1, dscnt=2),
-        SplitWait(storecnt=0),
+        Wait(loadcnt=1, dscnt=2),
+        Wait(storecnt=0),
         CacheInstruction("global_wb", ("scope:SCOPE_DEV",)),
         CacheInstruction("global_inv", ("scope:SCOPE_SE",)),
         BarrierSignal(BarrierUnit.WAVE),

@@ -21,7 +21,6 @@ from fencewright.simulator.cdna.instructions import (
     CdnaProgram,
     LdsLoad,
     LdsStore,
-    SplitWait,
     VectorLoad,
     VectorStore,
     Wait,
@@ -103,7 +102,7 @@ def test_engine_equals_the_plain_machine(share: Share) -> None:
 
 # LLVM's sequences (LLVM 24 AMDGPUUsage, Memory Model GFX12; as llc-22 has them at -O0)
 
-STORED, LOADED = SplitWait(storecnt=0), SplitWait(loadcnt=0, dscnt=0)
+STORED, LOADED = Wait(storecnt=0), Wait(loadcnt=0, dscnt=0)
 DONE: Code = (STORED, LOADED)
 HERE = Placement()
 
@@ -145,7 +144,9 @@ def passes_stale(case: Case, readings: Readings, release: Code, acquire: Code) -
     )
     program: CdnaProgram = Program(
         (Location("x"), Location("f")),
-        tuple(Thread(place, (*code, SplitWait(0, 0, 0))) for place, code in waves),
+        tuple(
+            Thread(place, (*code, Wait(loadcnt=0, storecnt=0, dscnt=0))) for place, code in waves
+        ),
         (Register(1, "r0"), Register(1, "r1")),
     )
     machine = CdnaConfiguration("gfx1200", case.split, readings=readings)
@@ -193,8 +194,8 @@ def test_wgp_mode_has_lds_and_a_work_group_on_two_cus() -> None:
     program: CdnaProgram = Program(
         (Location("s", space=AddressSpace.LOCAL, workgroup=0),),
         (
-            Thread(HERE, (LdsStore("s", 1), SplitWait(dscnt=0), *meet)),
-            Thread(Placement(cu=1), (*meet, LdsLoad("r", "s"), SplitWait(dscnt=0))),
+            Thread(HERE, (LdsStore("s", 1), Wait(dscnt=0), *meet)),
+            Thread(Placement(cu=1), (*meet, LdsLoad("r", "s"), Wait(dscnt=0))),
         ),
         (Register(1, "r"),),
     )

@@ -126,7 +126,7 @@ def _cached(
 def _wait(configuration: CdnaConfiguration) -> CdnaInstruction:
     row = configuration.row
     if row.splits_counters:
-        return machine.SplitWait(0, 0, 0, 0)
+        return machine.Wait(loadcnt=0, storecnt=0, dscnt=0, kmcnt=0)
     return machine.Wait(0, 0, 0 if row.counts_stores else None)
 
 
