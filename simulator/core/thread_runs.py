@@ -8,6 +8,7 @@ Models say what their instructions do; values, loops and the limit of work are t
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
@@ -30,6 +31,29 @@ _NONE = frozenset[str]()
 
 Derivation: TypeAlias = Mask
 """The writes, as bits, that a value passed through."""
+
+
+class EventKind(Enum):
+    """The kind of an event of an axiomatic model.
+
+    A barrier of the source model is two, ARRIVE and BARRIER; an atomic of PTX two, READ and WRITE.
+    COUNT changes the arrivals or bytes that an mbarrier expects, WAIT is for an mbarrier, and
+    TENSOR_FENCE is ``tcgen05.fence``. Source: PTX ISA, "Operation types" (memory, fence, proxy
+    fence, barrier).
+    """
+
+    __hash__ = object.__hash__  # At C speed: each member is one object.
+
+    READ = "R"
+    WRITE = "W"
+    UPDATE = "U"
+    FENCE = "F"
+    PROXY_FENCE = "PF"
+    ARRIVE = "A"
+    BARRIER = "B"
+    WAIT = "T"
+    COUNT = "N"
+    TENSOR_FENCE = "TF"
 
 
 class Domain:

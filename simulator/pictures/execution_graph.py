@@ -23,6 +23,7 @@ from fencewright.simulator.core.program import (
     Thread,
     place_at,
 )
+from fencewright.simulator.core.thread_runs import EventKind
 from fencewright.simulator.pictures.graph_explainer import (
     ExplainedEvent,
     Fenced,
@@ -143,8 +144,8 @@ def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
             value=f"{event.variable} = {value}" if event.is_access else "",
             ordering=event.ordering,
             scope=event.scope,
-            is_fence=event.kind is ptx_events.PtxEventKind.FENCE,
-            writes=event.kind is ptx_events.PtxEventKind.WRITE,
+            is_fence=event.kind is EventKind.FENCE,
+            writes=event.kind is EventKind.WRITE,
             scope_word=SCOPE_WORDS[event.scope] if event.scope else "",
             proxy=_proxy(event),
         )
@@ -276,8 +277,8 @@ def _halves(test: PtxLitmusTest, events: Sequence[ptx_events.PtxEvent]) -> dict[
     found: dict[str, list[Pair]] = {"rmw": [], "copy": []}
     for number, (one, other) in enumerate(pairwise(events)):
         if (
-            one.kind is ptx_events.PtxEventKind.READ
-            and other.kind is ptx_events.PtxEventKind.WRITE
+            one.kind is EventKind.READ
+            and other.kind is EventKind.WRITE
             and (one.thread, one.position) == (other.thread, other.position)
         ):
             instruction = test.program.threads[one.thread].instructions[one.position]
@@ -305,7 +306,7 @@ def source_graph(program: ScopedProgram, witness: SourceWitness) -> ExecutionGra
             value=f"{event.location} = {written if read is None else read}",
             ordering=event.ordering,
             scope=event.scope,
-            is_fence=event.kind is source_events.EventKind.FENCE,
+            is_fence=event.kind is EventKind.FENCE,
             writes=event.writes,
             scope_word=_SOURCE_SCOPES.get(event.scope, str(event.scope)),
         )

@@ -15,7 +15,7 @@ from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.program import RMW, Operand
-from fencewright.simulator.core.thread_runs import Runner, StepFunctions
+from fencewright.simulator.core.thread_runs import EventKind, Runner, StepFunctions
 from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.ptx.instructions import (
     AsyncCopy,
@@ -52,7 +52,6 @@ from fencewright.simulator.ptx.instructions import (
 )
 from fencewright.simulator.ptx.paths import (
     PtxEvent,
-    PtxEventKind,
     PtxPath,
     PtxRun,
     Rendezvous,
@@ -61,7 +60,7 @@ from fencewright.simulator.ptx.paths import (
     Update,
 )
 
-_READ, _WRITE = PtxEventKind.READ, PtxEventKind.WRITE
+_READ, _WRITE = EventKind.READ, EventKind.WRITE
 
 
 class AsyncRunner(Runner[PtxRun, PtxPath]):
@@ -80,7 +79,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     def event(
         self,
         run: PtxRun,
-        kind: PtxEventKind,
+        kind: EventKind,
         ordering: Ordering = Ordering.WEAK,
         scope: Scope | None = None,
         **fields: Any,
@@ -97,7 +96,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     def access(
         self,
         run: PtxRun,
-        kind: PtxEventKind,
+        kind: EventKind,
         name: str,
         proxy: PtxProxy = PtxProxy.GENERIC,
         ordering: Ordering = Ordering.WEAK,
@@ -119,7 +118,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     def synchronise(
         self,
         run: PtxRun,
-        kind: PtxEventKind,
+        kind: EventKind,
         ordering: Ordering = Ordering.WEAK,
         scope: Scope | None = None,
         **fields: Any,
@@ -242,7 +241,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                 fork = each if parity is None else each.copy()
                 self.synchronise(
                     fork,
-                    PtxEventKind.ARRIVE,
+                    EventKind.ARRIVE,
                     arrive.ordering,
                     arrive.scope,
                     rendezvous=self._object(arrive.mbarrier),
@@ -263,7 +262,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
 
     def _count(self, run: PtxRun, mbarrier: str, update: Update) -> int:
         place = self._object(mbarrier)
-        return self.synchronise(run, PtxEventKind.COUNT, rendezvous=place, update=update)
+        return self.synchronise(run, EventKind.COUNT, rendezvous=place, update=update)
 
     def mbarrier_wait(self, run: PtxRun, wait: MbarrierWait) -> list[PtxRun]:
         """Source: PTX ISA, mbarrier.test_wait, mbarrier.try_wait."""
@@ -279,7 +278,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                     continue
                 self.synchronise(
                     fork,
-                    PtxEventKind.WAIT,
+                    EventKind.WAIT,
                     wait.ordering if passes else Ordering.RELAXED,
                     wait.scope,
                     rendezvous=self._object(wait.mbarrier),
@@ -318,7 +317,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
                 continue
             event = self.event(
                 each,
-                PtxEventKind.ARRIVE,
+                EventKind.ARRIVE,
                 Ordering.RELEASE,
                 scope,
                 rendezvous=self._object(mbarrier),
@@ -426,7 +425,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
 
     def _complete(self, run: PtxRun, copy: AsyncCopy, own: Mask, issued: Mask) -> list[PtxRun]:
         if copy.proxy is PtxProxy.ASYNC:
-            fence = self.event(run, PtxEventKind.PROXY_FENCE, proxy=PtxProxy.ASYNC)
+            fence = self.event(run, EventKind.PROXY_FENCE, proxy=PtxProxy.ASYNC)
             own |= self._detached(run, fence, 0, own, 0)
         if copy.mbarrier is not None:
             update = Update(bytes=-copy.bytes)
@@ -490,7 +489,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             run.background &= ~done
             return
         self._apply(run, done)
-        fence = self.event(run, PtxEventKind.PROXY_FENCE, proxy=PtxProxy.ASYNC)
+        fence = self.event(run, EventKind.PROXY_FENCE, proxy=PtxProxy.ASYNC)
         run.append_after(run.foreground() | done, fence, 0, 0)
 
     def copy_arrive(self, run: PtxRun, arrive: CopyArrive) -> list[PtxRun]:
@@ -569,7 +568,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             )
         self.synchronise(
             run,
-            PtxEventKind.FENCE,
+            EventKind.FENCE,
             fence.ordering,
             fence.scope,
             restriction=restriction,
@@ -581,7 +580,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
 
     def init_fence(self, run: PtxRun, fence: InitFence) -> None:
         """Source: PTX ISA, "membar / fence": .op_restrict."""
-        kind = PtxEventKind.FENCE
+        kind = EventKind.FENCE
         self.synchronise(run, kind, Ordering.RELEASE, Scope.CLUSTER, of_inits=True)
 
     def map_copy(self, run: PtxRun, copy: MapCopy) -> list[PtxRun]:
@@ -663,7 +662,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     # tcgen05
 
     def _tensor(
-        self, run: PtxRun, kind: PtxEventKind, name: str, role: TensorRole
+        self, run: PtxRun, kind: EventKind, name: str, role: TensorRole
     ) -> tuple[PtxEvent, Mask]:
         """An access of tensor memory, and the thread's events that are certainly before it.
 
@@ -767,11 +766,11 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
             case TensorSync.WAIT_STORES:
                 run.flight = replace(flight, done=flight.done | flight.stores, stores=0)
             case TensorSync.BEFORE:
-                event = self.event(run, PtxEventKind.TENSOR_FENCE)
+                event = self.event(run, EventKind.TENSOR_FENCE)
                 number = run.append_after(run.foreground() | flight.done, event, 0, 0)
                 run.started = (*run.started, (number, flight.products))
             case TensorSync.AFTER:
-                self.synchronise(run, PtxEventKind.TENSOR_FENCE)
+                self.synchronise(run, EventKind.TENSOR_FENCE)
                 run.flight = replace(flight, synced=run.foreground())
 
     ASYNC_STEPS: ClassVar[StepFunctions] = {

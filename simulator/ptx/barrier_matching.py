@@ -21,8 +21,9 @@ from fencewright.simulator.core.bit_relation import (
     transitive_closure,
 )
 from fencewright.simulator.core.program import Placement
+from fencewright.simulator.core.thread_runs import EventKind
 from fencewright.simulator.ptx.instructions import BarrierRole, PtxProgram
-from fencewright.simulator.ptx.paths import Pair, PtxEvent, PtxEventKind, Rendezvous, Update
+from fencewright.simulator.ptx.paths import Pair, PtxEvent, Rendezvous, Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +368,7 @@ class _Mbarrier:
     def _arrives(self, number: int) -> bool:
         """True if an operation can be observed: one that takes from a count."""
         event = self.events[number]
-        return event.kind is PtxEventKind.ARRIVE
+        return event.kind is EventKind.ARRIVE
 
 
 def _is_possible(

@@ -17,10 +17,10 @@ from fencewright.simulator.core.bit_relation import pairs
 from fencewright.simulator.core.condition import FinalStates, Outcomes, Register
 from fencewright.simulator.core.pair_relation import Pairs, acyclic, on, plus, seq
 from fencewright.simulator.core.program import Placement
+from fencewright.simulator.core.thread_runs import EventKind
 from fencewright.simulator.ptx.events import PtxCandidates, PtxSkeleton
 from fencewright.simulator.ptx.instructions import PtxProgram, PtxProxy, Space
 from fencewright.simulator.ptx.model import SyncRestrict, Version, observables_of
-from fencewright.simulator.ptx.paths import PtxEventKind
 
 
 def includes(scope: Scope, here: Placement, there: Placement) -> bool:
@@ -50,11 +50,11 @@ class Operations:
         self.reads, self.writes, self.fences, self.arrivals, self.waits = (
             [n for n in self.all if events[n].kind is kind]
             for kind in (
-                PtxEventKind.READ,
-                PtxEventKind.WRITE,
-                PtxEventKind.FENCE,
-                PtxEventKind.ARRIVE,
-                PtxEventKind.WAIT,
+                EventKind.READ,
+                EventKind.WRITE,
+                EventKind.FENCE,
+                EventKind.ARRIVE,
+                EventKind.WAIT,
             )
         )
         self.identity = on(self.all)
@@ -82,7 +82,7 @@ class Operations:
             for arrival, wait in product(meeting.arrivals, meeting.waits)
             if arrival != wait
         }
-        self.barriers = {(a, w) for a, w in met if events[a].kind is PtxEventKind.BARRIER}
+        self.barriers = {(a, w) for a, w in met if events[a].kind is EventKind.BARRIER}
         self.phases = met - self.barriers
 
     def are_strong(self, a: int, b: int) -> bool:
@@ -202,7 +202,7 @@ class Operations:
         return {
             n
             for n, event in enumerate(self.events)
-            if event.kind is PtxEventKind.PROXY_FENCE
+            if event.kind is EventKind.PROXY_FENCE
             and event.proxy is proxy
             and self.skeleton.placement(n) == self.skeleton.placement(access)
             and self.is_about(n, access)
@@ -263,7 +263,7 @@ class Operations:
         alias = {
             n
             for n, e in enumerate(self.events)
-            if e.kind is PtxEventKind.PROXY_FENCE and e.proxy is None
+            if e.kind is EventKind.PROXY_FENCE and e.proxy is None
         }
         result: Pairs = set()
         for x, y in base & self.overlap:

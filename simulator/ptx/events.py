@@ -43,6 +43,7 @@ from fencewright.simulator.core.thread_runs import (
     Choice,
     Choices,
     Domain,
+    EventKind,
     StepFunctions,
     WalkedDomain,
     all_paths,
@@ -77,7 +78,6 @@ from fencewright.simulator.ptx.instructions import (
 from fencewright.simulator.ptx.paths import (
     Pair,
     PtxEvent,
-    PtxEventKind,
     PtxPath,
     PtxRun,
     Rendezvous,
@@ -89,7 +89,7 @@ class PtxRunner(AsyncRunner):
     """All runs of one thread."""
 
     BRANCHES = (Branch, CompareBranch)
-    IDLE = (PtxEventKind.READ, PtxEventKind.FENCE, PtxEventKind.WAIT)
+    IDLE = (EventKind.READ, EventKind.FENCE, EventKind.WAIT)
 
     def __init__(self, program: PtxProgram, thread: int, bound: int, write_bits: dict[object, int]):
         super().__init__(program, thread, bound, write_bits)
@@ -150,13 +150,13 @@ class PtxRunner(AsyncRunner):
         )
 
     def _event(
-        self, run: PtxRun, kind: PtxEventKind, access: Ld | St | Atom, **fields: Any
+        self, run: PtxRun, kind: EventKind, access: Ld | St | Atom, **fields: Any
     ) -> PtxEvent:
         half = _half(kind, access.ordering)
         return self.access(run, kind, access.location, access.proxy, half, access.scope, **fields)
 
     def load(self, run: PtxRun, load: Ld) -> list[PtxRun]:
-        return self.read(run, self._event(run, PtxEventKind.READ, load), load.dst)
+        return self.read(run, self._event(run, EventKind.READ, load), load.dst)
 
     def read(self, run: PtxRun, event: PtxEvent, register: str | None) -> list[PtxRun]:
         """The runs in which an event reads each possible value, into a register if there is one."""
@@ -177,13 +177,13 @@ class PtxRunner(AsyncRunner):
         return True
 
     def store(self, run: PtxRun, store: St) -> list[PtxRun] | None:
-        event = self._event(run, PtxEventKind.WRITE, store)
+        event = self._event(run, EventKind.WRITE, store)
         dependences = run.taint(store.value) | run.control
         return None if self.write(run, event, run.value(store.value), dependences) else []
 
     def atomic(self, run: PtxRun, atomic: Atom) -> list[PtxRun]:
-        read = self._event(run, PtxEventKind.READ, atomic, is_red=atomic.dst is None)
-        write = self._event(run, PtxEventKind.WRITE, atomic)
+        read = self._event(run, EventKind.READ, atomic, is_red=atomic.dst is None)
+        write = self._event(run, EventKind.WRITE, atomic)
         operand = run.value(atomic.operand)
         expected = None if atomic.compare is None else run.value(atomic.compare)
         uses_old = expected is not None or atomic.operation is not RmwKind.XCHG
@@ -206,11 +206,11 @@ class PtxRunner(AsyncRunner):
         return old == expected
 
     def fence(self, run: PtxRun, fence: PtxFence) -> None:
-        kind, restriction = PtxEventKind.FENCE, fence.restriction
+        kind, restriction = EventKind.FENCE, fence.restriction
         self.synchronise(run, kind, fence.ordering, fence.scope, restriction=restriction)
 
     def proxy_fence(self, run: PtxRun, fence: ProxyFence) -> None:
-        kind = PtxEventKind.PROXY_FENCE
+        kind = EventKind.PROXY_FENCE
         self.synchronise(run, kind, proxy=fence.proxy, space=fence.space)
         if fence.proxy is PtxProxy.ASYNC and fence.space is not Space.GLOBAL:
             run.flight = replace(run.flight, crossed=run.foreground())
@@ -220,14 +220,14 @@ class PtxRunner(AsyncRunner):
         name = f"bar.{run.value(barrier.instance)}"
         rendezvous = Rendezvous(name, run.value(barrier.number), count, mbarrier=False)
         role = barrier.role
-        self.synchronise(run, PtxEventKind.BARRIER, rendezvous=rendezvous, role=role)
+        self.synchronise(run, EventKind.BARRIER, rendezvous=rendezvous, role=role)
         if role is BarrierRole.ARRIVE or (count is None and not self.some_may_stay):
             return None
         return self.may_block(run)
 
     def cluster_barrier(self, run: PtxRun, barrier: ClusterBarrier) -> list[PtxRun] | None:
         role = barrier.role
-        kind = PtxEventKind.ARRIVE if role is BarrierRole.ARRIVE else PtxEventKind.WAIT
+        kind = EventKind.ARRIVE if role is BarrierRole.ARRIVE else EventKind.WAIT
         place = Rendezvous("barrier.cluster", 0, None, mbarrier=False)
         scope = Scope.CLUSTER
         self.synchronise(run, kind, barrier.ordering, scope, rendezvous=place, role=role)
@@ -253,11 +253,11 @@ class PtxRunner(AsyncRunner):
     }
 
 
-def _half(kind: PtxEventKind, ordering: Ordering) -> Ordering:
+def _half(kind: EventKind, ordering: Ordering) -> Ordering:
     """The ordering of one half of an access: an acquire is the read's, a release the write's."""
     if ordering is Ordering.WEAK:
         return ordering
-    if kind is PtxEventKind.READ:
+    if kind is EventKind.READ:
         return Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
     return Ordering.RELEASE if ordering.releases else Ordering.RELAXED
 
@@ -365,12 +365,12 @@ class PtxSkeleton:
     @cached_property
     def reads(self) -> tuple[int, ...]:
         """The numbers of the reads."""
-        return tuple(i for i, e in enumerate(self.events) if e.kind is PtxEventKind.READ)
+        return tuple(i for i, e in enumerate(self.events) if e.kind is EventKind.READ)
 
     @cached_property
     def writes(self) -> tuple[int, ...]:
         """The numbers of the writes, initial ones included."""
-        return tuple(i for i, e in enumerate(self.events) if e.kind is PtxEventKind.WRITE)
+        return tuple(i for i, e in enumerate(self.events) if e.kind is EventKind.WRITE)
 
     def placement(self, event: int) -> Placement | None:
         """The placement of the event's thread; None for initial writes."""
@@ -474,8 +474,8 @@ class PtxCandidates:
             path.started,
             path.control,
         )
-        read = (each for kind, each in accesses if kind is PtxEventKind.READ)
-        written = (each for kind, each in accesses if kind is PtxEventKind.WRITE)
+        read = (each for kind, each in accesses if kind is EventKind.READ)
+        written = (each for kind, each in accesses if kind is EventKind.WRITE)
         return self._numbers.choice(path, shape, read, written)
 
 
@@ -519,7 +519,7 @@ def unmet(
 ) -> PtxSkeleton:
     """The skeleton of ``paths`` in which no barrier operations have met."""
     events = [
-        PtxEvent(PtxEventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in initial
+        PtxEvent(EventKind.WRITE, -1, -1, variable=name, location=name) for name, _ in initial
     ]
     starts: list[int] = []
     chosen = tuple(paths)
@@ -583,7 +583,7 @@ class PtxWalks:
         waits = any(path.blocked for path in paths)
         combination = PtxCombination((random.choice(met),), tuple(values), registers, waits)
         hint = self._interleaving.hint(
-            [(e.kind is PtxEventKind.READ, e.kind is PtxEventKind.WRITE) for e in path.events]
+            [(e.kind is EventKind.READ, e.kind is EventKind.WRITE) for e in path.events]
             for path in paths
         )
         return PtxWalk(combination, hint)

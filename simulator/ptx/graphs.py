@@ -35,10 +35,9 @@ from fencewright.simulator.core.partial_runs import (
     Stop,
     may_put_back,
 )
-from fencewright.simulator.core.thread_runs import StepFunctions
+from fencewright.simulator.core.thread_runs import EventKind, StepFunctions
 from fencewright.simulator.ptx.events import (
     PtxEvent,
-    PtxEventKind,
     PtxPath,
     PtxRun,
     PtxRunner,
@@ -96,10 +95,10 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
             path.blocked,
             path.control,
         )
-        reads = tuple(self._accesses(path, PtxEventKind.READ))
-        return path, shape, reads, tuple(self._accesses(path, PtxEventKind.WRITE))
+        reads = tuple(self._accesses(path, EventKind.READ))
+        return path, shape, reads, tuple(self._accesses(path, EventKind.WRITE))
 
-    def _accesses(self, path: PtxPath, kind: PtxEventKind) -> Iterator[Access]:
+    def _accesses(self, path: PtxPath, kind: EventKind) -> Iterator[Access]:
         for number, event in enumerate(path.events):
             if event.kind is kind:
                 needs = path.dependences[number]
@@ -152,7 +151,7 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         self.writes_nothing = False
         if UNKNOWN not in (run.values[-1], value) and run.values[-1] != value:
             self.halt(run, Stop.IMPOSSIBLE)
-        nothing = PtxEvent(PtxEventKind.FENCE, event.thread, event.position)
+        nothing = PtxEvent(EventKind.FENCE, event.thread, event.position)
         run.append(nothing, 0, 0)
         return True
 

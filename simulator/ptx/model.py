@@ -49,6 +49,7 @@ from fencewright.simulator.core.condition import (
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import InterleavingHint
 from fencewright.simulator.core.program import Placement, ProgramError
+from fencewright.simulator.core.thread_runs import EventKind
 from fencewright.simulator.ptx.events import (
     PtxCandidates,
     PtxCombination,
@@ -72,9 +73,9 @@ from fencewright.simulator.ptx.instructions import (
     WaitGroup,
     accesses,
 )
-from fencewright.simulator.ptx.paths import PtxEvent, PtxEventKind, used_too_early
+from fencewright.simulator.ptx.paths import PtxEvent, used_too_early
 
-_READ, _WRITE, _FENCE = PtxEventKind.READ, PtxEventKind.WRITE, PtxEventKind.FENCE
+_READ, _WRITE, _FENCE = EventKind.READ, EventKind.WRITE, EventKind.FENCE
 
 
 class Version(Enum):
@@ -273,14 +274,14 @@ def release_patterns(
     barrier counts as a write.
     """
     events = skeleton.events
-    writes = _strong(events, _WRITE, PtxEventKind.ARRIVE)
+    writes = _strong(events, _WRITE, EventKind.ARRIVE)
     patterns = [0] * len(events)
     for number, event in enumerate(events):
         if not event.ordering.releases:
             continue
         if event.kind is _FENCE:
             patterns[number] = skeleton.po[number] & writes
-        elif event.kind in (_WRITE, PtxEventKind.ARRIVE):
+        elif event.kind in (_WRITE, EventKind.ARRIVE):
             patterns[number] = 1 << number | po_loc[number] & writes
     for number, fence in restricted.items():
         patterns[number] &= fence.signals
@@ -298,7 +299,7 @@ def acquire_patterns(
     acquires = mask_of(n for n, e in enumerate(events) if e.kind is _READ and e.ordering.acquires)
     fences = mask_of(n for n, e in enumerate(events) if e.kind is _FENCE and e.ordering.acquires)
     patterns = [0] * len(events)
-    for number in bits(_strong(events, _READ, PtxEventKind.WAIT)):
+    for number in bits(_strong(events, _READ, EventKind.WAIT)):
         event = events[number]
         if event.ordering.acquires:
             patterns[number] |= 1 << number
@@ -311,7 +312,7 @@ def acquire_patterns(
     return patterns
 
 
-def _strong(events: Iterable[PtxEvent], *kinds: PtxEventKind) -> Mask:
+def _strong(events: Iterable[PtxEvent], *kinds: EventKind) -> Mask:
     return mask_of(n for n, e in enumerate(events) if e.is_strong and e.kind in kinds)
 
 
@@ -320,7 +321,7 @@ def barrier_synchronization(skeleton: PtxSkeleton) -> Relation:
     sync = [0] * len(skeleton.events)
     for meeting in skeleton.meetings:
         for arrival in meeting.arrivals:
-            if skeleton.events[arrival].kind is PtxEventKind.BARRIER:
+            if skeleton.events[arrival].kind is EventKind.BARRIER:
                 sync[arrival] |= mask_of(meeting.waits) & ~(1 << arrival)
     return sync
 
@@ -333,7 +334,7 @@ def phase_observation(skeleton: PtxSkeleton, ms: Relation) -> Relation:
     observed = [0] * len(skeleton.events)
     for meeting in skeleton.meetings:
         for arrival in meeting.arrivals:
-            if skeleton.events[arrival].kind is PtxEventKind.ARRIVE:
+            if skeleton.events[arrival].kind is EventKind.ARRIVE:
                 observed[arrival] |= mask_of(meeting.waits) & ms[arrival]
     return observed
 
@@ -566,7 +567,7 @@ def _proxy_fences(frame: PtxFrame, proxy: PtxProxy | None) -> Mask:
     return mask_of(
         n
         for n, e in enumerate(frame.skeleton.events)
-        if e.kind is PtxEventKind.PROXY_FENCE and e.proxy is proxy
+        if e.kind is EventKind.PROXY_FENCE and e.proxy is proxy
     )
 
 

@@ -7,29 +7,8 @@ from enum import Enum
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.program import Operand
-from fencewright.simulator.core.thread_runs import ThreadRun
+from fencewright.simulator.core.thread_runs import EventKind, ThreadRun
 from fencewright.simulator.ptx.instructions import BarrierRole, PtxProxy, Restriction, Space, Unit
-
-
-class PtxEventKind(Enum):
-    """The kind of an event. Source: PTX ISA, "Operation types" (memory, fence, proxy fence,
-    barrier).
-
-    ``COUNT`` changes what an mbarrier expects, without arriving; ``TENSOR_FENCE`` is
-    ``tcgen05.fence``.
-    """
-
-    __hash__ = object.__hash__  # At C speed: each member is one object.
-
-    READ = "R"
-    WRITE = "W"
-    FENCE = "F"
-    PROXY_FENCE = "PF"
-    BARRIER = "B"
-    ARRIVE = "A"
-    WAIT = "T"
-    COUNT = "N"
-    TENSOR_FENCE = "TF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +77,7 @@ class PtxEvent:
     it orders nothing but ``mbarrier.init``.
     """
 
-    kind: PtxEventKind
+    kind: EventKind
     thread: int
     position: int
     ordering: Ordering = Ordering.WEAK
@@ -129,7 +108,7 @@ class PtxEvent:
     @property
     def is_access(self) -> bool:
         """True where it reads or writes memory."""
-        return self.kind in (PtxEventKind.READ, PtxEventKind.WRITE)
+        return self.kind in (EventKind.READ, EventKind.WRITE)
 
     def __str__(self) -> str:
         where = "init" if self.thread < 0 else f"P{self.thread}:{self.position}"

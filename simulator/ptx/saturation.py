@@ -14,7 +14,8 @@ from typing import NamedTuple
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.simulator.core.bit_relation import Mask, Relation, image, inverse, mask_of
-from fencewright.simulator.ptx.events import PtxEventKind, PtxSkeleton
+from fencewright.simulator.core.thread_runs import EventKind
+from fencewright.simulator.ptx.events import PtxSkeleton
 from fencewright.simulator.ptx.model import (
     LOCATION_AXIOMS,
     PtxExecution,
@@ -425,5 +426,5 @@ def sequential_fences(frame: PtxFrame) -> list[int]:
     return [
         n
         for n, e in enumerate(frame.skeleton.events)
-        if e.kind is PtxEventKind.FENCE and e.ordering is Ordering.SEQ_CST
+        if e.kind is EventKind.FENCE and e.ordering is Ordering.SEQ_CST
     ]

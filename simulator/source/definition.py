@@ -22,9 +22,9 @@ from fencewright.simulator.core.pair_relation import (
     plus,
     seq,
 )
+from fencewright.simulator.core.thread_runs import EventKind
 from fencewright.simulator.source.events import (
     Event,
-    EventKind,
     Load,
     ScopedProgram,
     Store,
@@ -34,7 +34,7 @@ from fencewright.simulator.source.events import (
 Instance = frozenset[int]
 SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL)
 _RELEASING_ONLY = (EventKind.WRITE, EventKind.ARRIVE)
-_ACQUIRING_ONLY = (EventKind.READ, EventKind.WAIT)
+_ACQUIRING_ONLY = (EventKind.READ, EventKind.BARRIER)
 
 
 class Candidate:
@@ -153,7 +153,7 @@ class Candidate:
         return {
             (a, b)
             for a in self.where(lambda e: e.kind is EventKind.ARRIVE)
-            for b in self.where(lambda e: e.kind is EventKind.WAIT)
+            for b in self.where(lambda e: e.kind is EventKind.BARRIER)
             if self.events[a].thread != self.events[b].thread
             if self.events[a].scope is self.events[b].scope and (a, b) in self.inclusive
             if self.turn(a) == self.turn(b)
@@ -188,7 +188,7 @@ class Candidate:
 
         Source: PTX ISA, "bar", "exit", and MI300 ISA 4.3, which say the same.
         """
-        waits = self.where(lambda e: e.kind is EventKind.WAIT)
+        waits = self.where(lambda e: e.kind is EventKind.BARRIER)
         after = {(w, each) for w, each in self.po if w in waits}
         came = self.barriers() | {(w - 1, w) for w in waits}
         left: Pairs = set()

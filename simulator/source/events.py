@@ -14,7 +14,6 @@ Hints (nontemporal, alignment) mean nothing here and are absent.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from random import Random
 from typing import ClassVar
@@ -50,6 +49,7 @@ from fencewright.simulator.core.thread_runs import (
     Choice,
     Choices,
     Domain,
+    EventKind,
     Runner,
     StepFunctions,
     ThreadRun,
@@ -206,19 +206,6 @@ def scope_instance(placement: Placement, thread: int, scope: Scope) -> tuple[obj
 
 
 # Events
-
-
-class EventKind(Enum):
-    """The kind of an event. A barrier is two: its arrival and its wait."""
-
-    __hash__ = object.__hash__  # At C speed: each member is one object.
-
-    READ = "R"
-    WRITE = "W"
-    UPDATE = "U"
-    FENCE = "F"
-    ARRIVE = "A"
-    WAIT = "B"
 
 
 _READS = (EventKind.READ, EventKind.UPDATE)
@@ -425,7 +412,7 @@ class SourceRunner(Runner[SourceRun, ThreadPath]):
 
     def barrier(self, run: SourceRun, barrier: Barrier) -> None:
         run.append(self.event(run, EventKind.ARRIVE, barrier), needs=run.control)
-        run.append(self.event(run, EventKind.WAIT, barrier))
+        run.append(self.event(run, EventKind.BARRIER, barrier))
 
     STEPS: ClassVar[StepFunctions] = {
         **COMMON_STEPS,
@@ -808,7 +795,7 @@ def skeleton_of(
             meeting.came |= 1 << thread
             meeting.arrivals |= 1 << number
             meeting.needs |= dependences[number]
-        waits = mask_of(n for n in range(start, end) if events[n].kind is EventKind.WAIT)
+        waits = mask_of(n for n in range(start, end) if events[n].kind is EventKind.BARRIER)
         if path.blocked:
             blocked |= 1 << end - 1
         ends.append((waits & ~blocked, path.control << start))

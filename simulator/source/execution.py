@@ -14,9 +14,9 @@ from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Scope
 from fencewright.simulator.core.bit_relation import Mask, Relation, image, inverse, mask_of, union
 from fencewright.simulator.core.program import Placement
+from fencewright.simulator.core.thread_runs import EventKind
 from fencewright.simulator.source.events import (
     Event,
-    EventKind,
     Load,
     Skeleton,
     Store,
@@ -303,7 +303,7 @@ class Frame:
 
     def makes_visible(self, group: int) -> Mask:
         """The operations that make available writes of a group visible to later reads."""
-        kinds = (EventKind.READ, EventKind.UPDATE, EventKind.FENCE, EventKind.WAIT)
+        kinds = (EventKind.READ, EventKind.UPDATE, EventKind.FENCE, EventKind.BARRIER)
         return self._making(group, kinds, lambda ordering: ordering.acquires)
 
     def _making(

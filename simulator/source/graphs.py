@@ -27,14 +27,13 @@ from fencewright.simulator.core.partial_runs import (
     Stop,
     may_put_back,
 )
-from fencewright.simulator.core.thread_runs import StepFunctions, Visit
+from fencewright.simulator.core.thread_runs import EventKind, StepFunctions, Visit
 from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,
     Combination,
     Event,
-    EventKind,
     ScopedInstruction,
     ScopedProgram,
     SourceRun,

@@ -17,9 +17,9 @@ from fencewright.simulator.core.liveness import (
 from fencewright.simulator.core.program import place_at
 from fencewright.simulator.core.progress import Hang
 from fencewright.simulator.core.sequential import Interleaved
+from fencewright.simulator.core.thread_runs import EventKind
 from fencewright.simulator.source.events import (
     Event,
-    EventKind,
     ScopedProgram,
     ThreadPath,
     interleaved,
@@ -58,7 +58,7 @@ def races_of_hangs(
 
 
 def _positions(path: ThreadPath) -> list[int]:
-    return [event.position for event in path.events if event.kind is not EventKind.WAIT]
+    return [event.position for event in path.events if event.kind is not EventKind.BARRIER]
 
 
 class _Hangs(SourceGraphs[Hang | None]):

@@ -14,7 +14,8 @@ from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.bit_relation import Mask, Relation, mask_of, transitive_closure
 from fencewright.simulator.core.program import place_at
-from fencewright.simulator.source.events import Cmpxchg, Event, EventKind
+from fencewright.simulator.core.thread_runs import EventKind
+from fencewright.simulator.source.events import Cmpxchg, Event
 from fencewright.simulator.source.execution import Execution, Frame, Link, Race, RacingAccess
 
 
@@ -288,7 +289,7 @@ _NOUNS = {
     EventKind.UPDATE: "read-modify-write",
     EventKind.FENCE: "fence",
     EventKind.ARRIVE: "barrier",
-    EventKind.WAIT: "barrier",
+    EventKind.BARRIER: "barrier",
 }
 
 

@@ -19,13 +19,13 @@ from fencewright.simulator.core.program import (
     Move,
     Operand,
 )
+from fencewright.simulator.core.thread_runs import EventKind
 from fencewright.simulator.source.definition import Candidate
 from fencewright.simulator.source.events import (
     AtomicRmw,
     Barrier,
     Cmpxchg,
     Event,
-    EventKind,
     Fence,
     Load,
     ScopedOperation,
@@ -155,7 +155,7 @@ def _performed(
         case Fence():
             yield run.then(event(EventKind.FENCE))
         case Barrier():
-            yield run.then(event(EventKind.ARRIVE)).then(event(EventKind.WAIT))
+            yield run.then(event(EventKind.ARRIVE)).then(event(EventKind.BARRIER))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import pytest
 from fencewright.simulator.core.condition import LitmusError, Outcomes, Register
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.program import Label, ProgramError
+from fencewright.simulator.core.thread_runs import EventKind
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.pictures.execution_graph import ptx_graph
 from fencewright.simulator.ptx import definition
@@ -40,7 +41,7 @@ from fencewright.simulator.ptx.model import (
 )
 from fencewright.simulator.ptx.mutants import MutationKind, mutants
 from fencewright.simulator.ptx.outcomes import outcomes
-from fencewright.simulator.ptx.paths import PtxEvent, PtxEventKind, Rendezvous, Update
+from fencewright.simulator.ptx.paths import PtxEvent, Rendezvous, Update
 from fencewright.simulator.ptx.witnesses import explain
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "ptx"
@@ -994,11 +995,11 @@ def event_of(thread: int, position: int, operation: Operation) -> PtxEvent:
     }
     if (update := updates.get(word)) is not None:
         arrives = word in ("arrive", "drop", "complete")
-        kind = PtxEventKind.ARRIVE if arrives else PtxEventKind.COUNT
+        kind = EventKind.ARRIVE if arrives else EventKind.COUNT
         return PtxEvent(kind, thread, position, rendezvous=place, update=update)
     by_parity, passes = word != "reach", word != "miss"
     return PtxEvent(
-        PtxEventKind.WAIT,
+        EventKind.WAIT,
         thread,
         position,
         rendezvous=place,
