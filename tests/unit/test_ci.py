@@ -67,6 +67,9 @@ def test_pythons_are_found_wherever_they_are(ci: str, tmp_path: Path) -> None:
     found = run("sh", "-c", f"{ci} find_python {minor}").stdout.strip()
     version = run(found, "-c", "import sys; print(sys.version_info[:2])").stdout
     assert version == f"(3, {minor})\n"
+    debians = Path(f"/usr/bin/python3.{minor}")
+    if debians.exists() and run(str(debians), "-c", "import ensurepip").returncode == 0:
+        assert found == str(debians)
     assert run("sh", "-c", f"{ci} find_python 99").stdout == ""
     # A shim of pyenv is on the PATH, and says that there is none.
     shim = tmp_path / "python3.98"

@@ -229,7 +229,9 @@ def pyodide() -> Path:
     partial = CACHE / f"{folder.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     with tarfile.open(archive) as packed:
-        packed.extractall(partial, filter="data")
+        # Python 3.11.3 and older know no filter.
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)
+        packed.extractall(partial)
     (partial / "package").rename(folder)
     shutil.rmtree(partial)
     archive.unlink()
