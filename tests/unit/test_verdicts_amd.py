@@ -571,6 +571,36 @@ def test_stores_to_an_array_that_is_polled_elsewhere_are_flags() -> None:
     assert _verdict(narrow, "gfx90a").kind is VerdictKind.RACE
 
 
+@pytest.mark.parametrize(("place", "is_sure"), [("s[10:11]", False), ("s[4:5]", True)])
+def test_a_wait_is_not_for_what_its_own_block_alone_writes(place: str, is_sure: bool) -> None:
+    """A round of all GPUs: each block signals to a peer, waits for one, and counts its rounds."""
+    body = f"""
+	s_mov_b32 s3, 0
+	s_lshl_b64 s[10:11], s[2:3], 2
+	s_add_u32 s10, s4, s10
+	s_addc_u32 s11, s5, s11
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .LBB0_2
+	s_load_dwordx2 s[16:17], s[6:7], 0x0
+	s_waitcnt lgkmcnt(0)
+	global_store_dword v2, v3, s[16:17] sc0 sc1
+.LBB0_1:
+	global_load_dword v5, v2, s[4:5] offset:4092 sc1
+	s_waitcnt vmcnt(0)
+	v_cmp_eq_u32_e32 vcc, 0, v5
+	s_cbranch_vccnz .LBB0_1
+	global_store_dword v2, v3, {place}
+.LBB0_2:
+	s_or_b64 exec, exec, s[12:13]
+	s_waitcnt vmcnt(0)
+	s_barrier
+	global_load_dword v6, v2, {place}
+"""
+    (side,) = _verdict(body).sides
+    assert (side.finding, side.is_sure) == (Rule.UNORDERED_WAIT, is_sure)
+
+
 def test_an_address_from_memory_that_all_threads_have_is_not_judged() -> None:
     body = """
 	global_load_dword v4, v2, s[6:7] sc1

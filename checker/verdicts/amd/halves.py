@@ -10,7 +10,7 @@ over counters and caches. Source: LLVM AMDGPUUsage, "Memory Model".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from fencewright.checker.amd.accesses import Operation
 from fencewright.checker.amd.barriers import is_numbered
@@ -31,8 +31,9 @@ from fencewright.checker.verdicts.amd.lemmas import (
     cache_operations,
     widest,
 )
-from fencewright.checker.verdicts.arithmetic import waves_of
-from fencewright.checker.verdicts.model import Access, Agent, Kernel, OneSide, Region
+from fencewright.checker.verdicts.arithmetic import are_apart, waves_of
+from fencewright.checker.verdicts.model import Access, Agent, Kernel, OneSide, Region, Relation
+from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.cdna.counters.waits import wait_text
 from fencewright.lowering.code.effects import Kind
@@ -381,8 +382,11 @@ class Halves:
 
     def _is_sure(self, flag: Access, payload: Access) -> bool:
         """True of what a wait is sure to be for: where a kernel signals, too, what it reads after
-        the wait may be its own input, unless it writes that."""
-        if _is_known(payload) and payload.place.root in self.written:
+        the wait may be its own input, unless another of its work-groups writes that."""
+        root = payload.place.root
+        writes = [each for each in self.kernel.accesses if each.writes and each.place.root == root]
+        apart = partial(are_apart, self.kernel, payload, relation=Relation.GRID, launch=Launch())
+        if _is_known(payload) and not all(map(apart, writes)):
             return True
         return not any(
             self._publishes(each) or (_is_known(own) and own.place.root == flag.place.root)
