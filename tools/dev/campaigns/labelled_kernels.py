@@ -22,6 +22,7 @@ from time import process_time
 
 from fencewright.checker.findings.finding import Level, VerdictKind
 from fencewright.checker.nvidia.findings import JudgedFunction, judged
+from fencewright.checker.verdicts.amd.judge import JudgedFunction as JudgedAmd
 from fencewright.checker.verdicts.solver import Launch as Sizes
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.race.rules import Fault
@@ -116,7 +117,7 @@ def proved(module: Module, kernel: str, launch: Launch) -> Mapping[str, str]:
     return {"verdict": word, "evidence": reason, "seconds": f"{seconds:.1f}"}
 
 
-def evidence(result: JudgedFunction) -> str:
+def evidence(result: JudgedFunction | JudgedAmd) -> str:
     """The reason for a verdict in a few words: the rules of a proof, a condition, an obstacle."""
     verdict = result.verdict
     if verdict.kind is VerdictKind.RACE_FREE:
