@@ -35,6 +35,7 @@ from fencewright.checker.verdicts.model import (
     Assumption,
     Compare,
     Constraint,
+    Holds,
     Kernel,
     Not,
     Order,
@@ -133,6 +134,25 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
     return Order(Strength.ABSENT, name, unless=AnyOf(together))
 
 
+def unseparated(
+    kernel: Kernel, first: Access, second: Access, pair: ThreadPair
+) -> tuple[Constraint, frozenset[Assumption]] | None:
+    """The constraint on the instances of a conflict that no barrier separates, and the assumptions
+    of that; None where it may be all of them."""
+    is_async = {first.agent, second.agent} & ASYNCHRONOUS
+    if is_async or kernel.meeting is not None or pair.relation is not Relation.CTA:
+        return None
+    full = full_barriers(kernel, Scope.WORKGROUP)
+    together = shared(kernel, first, second, full, is_one_cta=True) if full else ()
+    if not together or any(
+        not isinstance(each, AllOf) or not each.constraints for each in together
+    ):
+        return None
+    if missed_barriers(kernel, first, second, pair, walks_of(kernel, full, Roles())):
+        return None
+    return AnyOf(together), named(kernel, full)
+
+
 def missed_barriers(
     kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, walks: Walks
 ) -> set[int]:
@@ -160,22 +180,24 @@ def _of_one_name(kernel: Kernel, pair: ThreadPair) -> tuple[frozenset[int], froz
 
 
 def _masked(kernel: Kernel, pair: ThreadPair) -> tuple[frozenset[int], frozenset[int]]:
-    """The barriers of a part of a warp at which the two lanes of a conflict meet, and those of
-    which that is not known: all of them where one is.
+    """The barriers of a part of a warp at which the two lanes of a conflict meet if one comes, and
+    those of which that is not known: all of them where one is.
 
     Lanes wait for those of their own mask, wherever these come to it. Source: PTX ISA,
     bar.warp.sync.
     """
-    masks = {each.instruction: each.mask for each in kernel.barriers if each.mask is not None}
-    every, met = frozenset(masks), set[int]()
+    masked = [(each, each.mask) for each in kernel.barriers if each.mask is not None]
+    every, met = frozenset(each.instruction for each, _ in masked), set[int]()
     if {"%tid.y", "%tid.z"} & kernel.specials:
         return _NONE, every
-    for number, mask in masks.items():
-        if not is_steady(mask) or kernel.guards.get(number):
+    for each, mask in masked:
+        if not is_steady(mask) or kernel.guards.get(each.instruction):
             return _NONE, every
         together = _of_one_mask(kernel, mask)
-        if pair.satisfiable(Not(together)) is Answer.UNSATISFIABLE:
-            met.add(number)
+        steady = [own for own in each.conditions if is_steady(own.value)]
+        comes = AnyOf(tuple(AllOf(tuple(Holds(own, lane) for own in steady)) for lane in (0, 1)))
+        if pair.satisfiable(Not(together), comes) is Answer.UNSATISFIABLE:
+            met.add(each.instruction)
         elif pair.satisfiable(together) is not Answer.UNSATISFIABLE:
             return _NONE, every
     return frozenset(met), _NONE

@@ -410,3 +410,51 @@ def test_who_arrives_again_has_waited_itself(waits: bool) -> None:
     text = HEAD.format(threads=64) + INITS.format(inits=inits(1, 32)) + body
     file = read_ptx(text, "k.ptx")
     assert (judge(kernel_of(file, file.functions["k"])).kind is FREE) is waits
+
+
+ROUNDS = """
+shl.b32 %r7, %r2, 2;
+add.u32 %r7, %r3, %r7;
+xor.b32 %r8, %r7, 4;
+mov.u32 %r6, 0;
+ROUND:
+st.shared.u32 [%r7], %r6;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+{parity}
+FULL:
+mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], %r9;
+@!%p4 bra FULL;
+ld.shared.u32 %r10, [%r8];
+{end}
+add.u32 %r6, %r6, 1; setp.lt.u32 %p5, %r6, %r1;
+@%p5 bra ROUND;
+ret;
+}}
+"""
+AGAIN = """
+bar.sync 0;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+NEXT:
+mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], 1;
+@!%p4 bra NEXT;
+"""
+TURNS, SAME = "and.b32 %r9, %r6, 1;", "mov.u32 %r9, 0;"
+
+
+@pytest.mark.parametrize(
+    ("parity", "end", "kind"),
+    [
+        (TURNS, "bar.sync 0;", FREE),  # Each orders what the other leaves.
+        (TURNS, "", RACE),
+        (SAME, "bar.sync 0;", RACE),
+        (SAME, AGAIN, UNJUDGED),  # Two phases in each round: a parity is right in all of them.
+    ],
+)
+def test_rounds_are_ordered_by_a_phase_and_a_barrier(
+    parity: str, end: str, kind: VerdictKind
+) -> None:
+    inits_of_all = "mbarrier.init.shared.b64 [%r4], 64;"
+    body = ROUNDS.format(parity=parity, end=end)
+    text = HEAD.format(threads=64) + INITS.format(inits=inits_of_all) + body
+    file = read_ptx(text, "k.ptx")
+    assert judge(kernel_of(file, file.functions["k"])).kind is kind

@@ -45,6 +45,13 @@ BARRIER = """
 TILE = "and.b32 %r21, %r2, 16; mov.u32 %r20, 0xffff; shl.b32 %r20, %r20, %r21;\n"
 """%r20: the lanes of the thread's half of a warp."""
 HALF = "setp.ge.u32 %p1, %r2, 16; @%p1 bra OUT;\n"
+HALVES = """
+    and.b32 %r20, %r2, 16; setp.ne.u32 %p1, %r20, 0; @%p1 bra UPPER;
+    bar.warp.sync 0xffff; bra MET;
+UPPER:
+    bar.warp.sync 0xffff0000;
+MET: {other}
+"""
 
 LOOP = """
     mov.u32 %r9, 0;
@@ -108,6 +115,14 @@ OUT:
             HALF + BARRIER.format("activemask.b32 %r20; bar.warp.sync %r20;") + "OUT:",
             NOT_JUDGED,
             id="warp-barrier-of-unknown-lanes",
+        ),
+        pytest.param(
+            BARRIER.format(HALVES.format(other="")), NOT_JUDGED, id="warp-barriers-of-halves"
+        ),
+        pytest.param(
+            BARRIER.format(HALVES.format(other="xor.b32 %r6, %r4, 64; add.u32 %r7, %r3, %r6;")),
+            RACE,
+            id="warp-barriers-of-the-other-half",
         ),
         pytest.param(
             BARRIER.format("shfl.sync.bfly.b32 %r20|%p1, %r2, 1, 31, -1;"), RACE, id="shuffle"

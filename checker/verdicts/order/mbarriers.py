@@ -95,7 +95,9 @@ def claims(
             yield _doubtful(kernel, earlier.instruction, _OF_RING)
             return
         if ring.meets(waited.ring):
-            yield _of_copy(kernel, earlier, later, pair, guard, waited)
+            copied = _of_copy(kernel, earlier, later, pair, guard, waited)
+            is_open = copied.doubt and _is_used_again(kernel, waited)
+            yield replace(copied, wrong="") if is_open else copied
             return
     elif earlier.agent in UNGROUPED:
         return
@@ -110,7 +112,8 @@ def claims(
         for claim in way.claims():
             # Others may arrive that nobody knows of; of CTAs that share no mbarrier something else
             # may order the accesses.
-            if is_of_grid or (doubt and claim.finding is Rule.MBARRIER_ORDER):
+            is_open = doubt and claim.finding is Rule.MBARRIER_ORDER
+            if is_of_grid or is_open or (doubt and _is_used_again(kernel, waited)):
                 claim = replace(claim, wrong="")
             # Whatever completes a phase, what fails the lemma hands nothing over.
             is_vain = not is_of_grid and claim.broken is not None and not claim.is_note
@@ -125,6 +128,13 @@ def passed_by(kernel: Kernel, access: Access, guards: Sequence[Guard]) -> Iterat
         if step.step is Step.WAIT and number not in known:
             if kernel.may_reach(number, access.instruction):
                 yield _doubtful(kernel, number, "a wait that not every path passes")
+
+
+def _is_used_again(kernel: Kernel, waited: Waited) -> bool:
+    """True where one parity may be that of a phase of every round: a round arrives in several."""
+    arrivals = arrivals_at(kernel, waited.ring)
+    own = [each for each in arrivals if kernel.loops_of(each.instruction) == (waited.loop,)]
+    return waited.is_first and len(own) > 1
 
 
 def _doubtful(kernel: Kernel, instruction: int, reason: str) -> Claim:
