@@ -64,7 +64,10 @@ def are_apart(
     is_one = first.place.root == second.place.root and first.place.rank is second.place.rank
     if a is None or b is None or not is_one:
         return False
-    known = _indices_known(kernel, first) & _indices_known(kernel, second)
+    known, also_known = _indices_known(kernel, first), _indices_known(kernel, second)
+    a, b = _completed(kernel, a, b, known), _completed(kernel, b, a, also_known)
+    first, second = _part(first, a, first.size), _part(second, b, second.size)
+    known &= also_known
 
     def is_apart() -> bool:
         parts = [(_part(first, each, 1), _part(second, each, 1)) for each in known]
@@ -79,6 +82,19 @@ def are_apart(
     )
     key = "apart", own, other, a.constant - b.constant, known, relation, launch
     return kernel.remembered(key, is_apart)
+
+
+def _completed(
+    kernel: Kernel, own: LinearForm, other: LinearForm, known: Iterable[LinearForm]
+) -> LinearForm:
+    """A place with an index that is known in the place of its number, where another place has that
+    index too."""
+    e, terms = Expressions(kernel.table), dict(other.terms)
+    for index in known:
+        value, _ = index.terms[0]
+        if value in terms and value not in dict(own.terms):
+            own = e.sum_of(own, index, terms[value])
+    return own
 
 
 def _indices_known(kernel: Kernel, access: Access) -> frozenset[LinearForm]:
@@ -188,7 +204,7 @@ def _alike_beside_threads(
     least = -first.size - distance - max(places.values()) + min(its_places.values())
     most = second.size - distance - min(places.values()) + max(its_places.values())
     is_one = _are_one(digits, _sizes(kernel, launch), least, most)
-    return frozenset(each.name for each in digits) if is_one else frozenset()
+    return _names_of(digits) if is_one else frozenset()
 
 
 def _are_tried_apart(kernel: Kernel, first: Access, second: Access, relation: Relation) -> bool:
@@ -443,7 +459,8 @@ def _alike_names(
             return None
     if own[0] != other[0] or digits is None or digits != others:
         return _names_in_round(kernel, first, second, launch, is_one_cta=is_one_cta)
-    names = frozenset(each.name for each in digits)
+    # Who has all digits alike has places so far apart.
+    names = _names_of(digits) if -first.size < distance < second.size else None
     if _are_one(digits, sizes, -first.size - distance, second.size - distance):
         return names
     step = _step_of_chain(digits, sizes)
@@ -580,8 +597,17 @@ def in_rows(
     }
     forms = [replace(form, terms=tuple(t for t in form.terms if t not in common)) for form in forms]
     terms = [value for form in forms for value, _ in form.terms]
+    limits = [_limits(e, each) for each in (first, second)]
+    bounded = {
+        (factor,)
+        for value in terms
+        if is_alike(value, is_one_cta=False)
+        for factor in factors_of(value)
+        if all(_without_extension(factor) in each for each in limits)
+    }
+    own_lengths = {_lengths(each) for each in terms if not is_alike(each, is_one_cta=is_one_cta)}
     lengths = sorted(
-        {(), *(_lengths(each) for each in terms if not is_alike(each, is_one_cta=is_one_cta))},
+        {(), *(own_lengths - {()} or bounded)},
         key=lambda each: (len(each), [part.number for part in each]),
     )
     if len(lengths) < 2:
@@ -603,6 +629,10 @@ def in_rows(
         return None
     (columns, *rows) = both
     step = gcd(*(n for p in rows for f in p for n in (f.constant, *(t for _, t in f.terms))))
+    for length in bounded.intersection(lengths):
+        for column, access, own in zip(columns, (first, second), limits, strict=True):
+            if not _is_below(column, access.size or 0, own[_without_extension(*length)], step):
+                return None
     parts = [(*columns, first.size, second.size), *((*own, step, step) for own in rows)]
     parts += [(whole, whole, 1, 1) for whole in _numbers_alike(e, parts)]
     return tuple(
@@ -612,6 +642,26 @@ def in_rows(
 
 
 _NOTHING = LinearForm(0)
+
+
+def _limits(e: Expressions, access: Access) -> Mapping[Value, LinearForm]:
+    """The values that conditions of an access say sums to be below, each with its sum."""
+    return {
+        _without_extension(each.value.arguments[1]): e.linear(each.value.arguments[0])
+        for each in access.conditions
+        if each.polarity and isinstance(each.value, Apply)
+        if each.value.operation in ("slt", "ult")
+    }
+
+
+def _is_below(column: LinearForm, size: int, end: LinearForm, most: int) -> bool:
+    """True of bytes that a bounded sum is in steps of, of at most some bytes, or a part of it."""
+    step = gcd(*(times for _, times in column.terms)) or most
+    terms = {value: times * step for value, times in end.terms}
+    rest = terms.items() - {*column.terms}
+    is_part = {*column.terms} <= terms.items() and all(map(_is_counted, rest))
+    is_whole = end.constant == 0 <= column.constant <= step - size
+    return is_part and is_whole and step <= most
 
 
 def _numbers_alike(
@@ -865,12 +915,19 @@ class _Digit:
     that.
 
     The name of an iteration, or of a sum that a condition bounds, is "": each thread has its own.
+    ``parts``: the names of the indices that two threads have alike where they have such a sum.
     """
 
     name: str
     times: int
     sizes: tuple[str, ...]
     bound: int | None = None
+    parts: tuple[str, ...] = ()
+
+    def below(self, sizes: Mapping[str, int]) -> int | None:
+        """The number that it is below in a launch of such sizes; None if none is known."""
+        known = (sizes.get(self.name), self.bound)
+        return min((each for each in known if each is not None), default=None)
 
 
 def _split(form: LinearForm, is_one_cta: bool) -> tuple[_Terms, _Terms]:
@@ -883,10 +940,13 @@ def _digits(terms: _Terms, bounds: Sequence["_Bound"], *, is_one_cta: bool) -> l
     """The indices that terms are multiples of, in the order of their steps; None if one is no
     index."""
     digits: list[_Digit] = []
-    rest = dict(terms)
+    rest, below = dict(terms), dict[Value, int]()
     for bound in bounds:
         if is_one_cta and any(_index_of(value) for value, _ in bound.terms):
-            continue  # Of threads of one CTA the index itself is a digit.
+            # Of threads of one CTA the index itself is a digit.
+            for value, count in bound.terms:
+                below[value] = min(-(-bound.below // count), below.get(value, bound.below))
+            continue
         if len(bound.terms) == 1:
             ((value, count),) = bound.terms
             if rest.get(value, 0) > 0:
@@ -896,7 +956,10 @@ def _digits(terms: _Terms, bounds: Sequence["_Bound"], *, is_one_cta: bool) -> l
         if times > 0 and all(rest.get(value) == times * count for value, count in bound.terms):
             for value, _ in bound.terms:
                 del rest[value]
-            digits.append(_Digit("", times, (), bound.below))
+            own = _digits(frozenset(bound.terms), (), is_one_cta=is_one_cta)
+            is_chain = own is not None and _step_of_chain(own, {}) is not None
+            parts = tuple(each.name for each in own or () if is_chain)
+            digits.append(_Digit("", times, (), bound.below, parts))
     for value, times in rest.items():
         names: list[str | None] = []
         sizes: list[str] = []
@@ -908,11 +971,17 @@ def _digits(terms: _Terms, bounds: Sequence["_Bound"], *, is_one_cta: bool) -> l
                 names.append(_index_of(factor))
         if len(names) != 1 or names[0] is None or times <= 0:
             return None
-        digits.append(_Digit(names[0], times, tuple(sorted(sizes)), _own_bound(value)))
+        most = min(filter(None, (_own_bound(value), below.get(value))), default=None)
+        digits.append(_Digit(names[0], times, tuple(sorted(sizes)), most))
     names_of = [each.name for each in digits if each.name]
     if not digits or len(set(names_of)) < len(names_of):
         return None
     return _by_steps(digits)
+
+
+def _names_of(digits: Iterable[_Digit]) -> frozenset[str]:
+    """The names of indices that two threads have alike which have digits alike."""
+    return frozenset(name for each in digits for name in (each.name, *each.parts))
 
 
 def _by_steps(digits: Iterable[_Digit]) -> list[_Digit]:
@@ -994,7 +1063,7 @@ def _step_of_chain(digits: list[_Digit], sizes: Mapping[str, int]) -> int | None
     if digits[0].sizes:
         return None
     for one, following in pairwise(digits):
-        bound = sizes.get(one.name, one.bound)
+        bound = one.below(sizes)
         if bound is not None and one.name.startswith("%tid") and following.name.startswith("%tid"):
             bound = min(bound, MOST_THREADS // 2)  # Of a CTA in which the next index has two.
         is_above = Counter(following.sizes) >= Counter(one.sizes)
@@ -1011,7 +1080,7 @@ def _are_one(digits: Sequence[_Digit], sizes: Mapping[str, int], least: int, mos
     apart: of digits that are all below a number, but for that with the largest step."""
     ranges: list[tuple[int, int | None]] = []
     for each in digits:
-        bound = sizes.get(each.name, each.bound)
+        bound = each.below(sizes)
         if each.sizes:
             return False
         ranges.append((each.times, None if bound is None else bound - 1))
@@ -1061,7 +1130,8 @@ def span_of(kernel: Kernel, access: Access) -> int:
 
 def _bounds(kernel: Kernel, access: Access) -> tuple[_Bound, ...]:
     """The sums of parts of a place that the conditions of an access bound by constants."""
-    return kernel.remembered(("bounds", access.number), lambda: tuple(_bounds_in(kernel, access)))
+    key = "bounds", access.number, access.place.offset
+    return kernel.remembered(key, lambda: tuple(_bounds_in(kernel, access)))
 
 
 def _bounds_in(kernel: Kernel, access: Access) -> Iterator[_Bound]:
@@ -1099,12 +1169,24 @@ def _bound_of(e: Expressions, literal: Literal) -> Iterator[_Bound]:
         return
     left, right = value.arguments
     # ``x < n``, or not ``n < x``.
-    inner, limit = (left, number_of(right)) if literal.polarity else (right, number_of(left))
+    inner, limit = (left, _most_of(right)) if literal.polarity else (right, number_of(left))
     if limit is None or (value.operation == "slt" and limit >> (left.bits - 1)):
         return
     form = e.linear(inner)
-    if form.terms and form.constant <= 0 and all(map(_is_counted, form.terms)):
+    # A sum may wrap around, an ``or`` does not.
+    is_whole = form.constant <= 0 or getattr(inner, "operation", "") == "or"
+    if form.terms and is_whole and all(map(_is_counted, form.terms)):
         yield _Bound(form.terms, limit + (0 if literal.polarity else 1) - form.constant)
+
+
+def _most_of(value: Value) -> int | None:
+    """The number, or the constant that a minimum is no more than."""
+    if isinstance(value, Apply) and value.operation == "trunc":
+        most = _most_of(value.arguments[0])
+        return None if most is None or most >> value.bits - 1 else most
+    if isinstance(value, Apply) and value.operation == "umin":
+        return min(filter(None, map(_most_of, value.arguments)), default=None)
+    return number_of(value)
 
 
 def _is_counted(term: tuple[Value, int]) -> bool:

@@ -182,11 +182,27 @@ class Expressions:
     def compared(self, relation: str, a: Value, b: Value, *, signed: bool) -> Value:
         """The truth value of a relation, as ``lt``, of two numbers of one width."""
         if relation in ("eq", "ne"):
-            holds = self.apply("eq", (a, b), 1)
+            holds = self._is_zero(a) if number_of(b) == 0 else self.apply("eq", (a, b), 1)
         else:
             pair = (b, a) if relation in ("gt", "le") else (a, b)
             holds = self.apply("slt" if signed else "ult", pair, 1)
         return self.negated(holds) if relation in ("ne", "le", "ge") else holds
+
+    def _is_zero(self, value: Value) -> Value:
+        """The truth value of ``value == 0``: of all parts that it is a disjunction of, and as a
+        bound where the low bits alone may be set, as compilers write ``i < 256 and j < 256``."""
+        zero, mask = self.constant(0, value.bits), self.constant(-1, value.bits)
+        whole = value
+        if isinstance(value, Apply) and value.operation == "and":
+            if number_of(value.arguments[1]) is not None:
+                whole, mask = value.arguments
+        if isinstance(whole, Apply) and whole.operation == "or" and value.bits > 1:
+            parts = (self.apply("and", (part, mask), value.bits) for part in whole.arguments)
+            return self.apply("and", map(self._is_zero, parts), 1)
+        low = -(number_of(mask) or 0) & ones(value.bits)
+        if whole is not value and low > 1 and not low & (low - 1):
+            return self.apply("ult", (whole, self.constant(low, value.bits)), 1)
+        return self.apply("eq", (value, zero), 1)
 
     def negated(self, value: Value) -> Value:
         """The negation of a truth value."""

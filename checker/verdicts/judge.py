@@ -503,11 +503,12 @@ class _Judge:
     def _judge_pair(self, first: Access, second: Access) -> None:
         known, launches = len(self.obstacles), len(self.launches)
         for relation in self._relations(first, second):
-            if not self._judge_in(first, second, relation):
-                return
+            goes_on = self._judge_in(first, second, relation)
             if relation is not Relation.THREAD and len(self.launches) > launches:
                 self.has_undecided |= known < len(self.obstacles)
-                del self.obstacles[known:]  # Of one thread, whose copy another one races with.
+                del self.obstacles[known:]  # Of a pair that has a race, of its other threads.
+            if not goes_on:
+                return
             known = len(self.obstacles) if relation is not Relation.THREAD else known
 
     def _judge_in(self, first: Access, second: Access, relation: Relation) -> bool:
@@ -1098,7 +1099,8 @@ class _Judge:
         """A strong read on a path to one access, of a strong write on a path from the other."""
         kernel = self.kernel
         pair = ThreadPair(relation, (), self._solver(relation))
-        known = grids.polled(kernel, pair)
+        asked = self.asked | _results_in(kernel, (*terms_of(first), *terms_of(second)))
+        asked -= grids.polled(kernel, pair)
         steady = [[each for each in x.conditions if is_steady(each.value)] for x in (first, second)]
 
         def executes(access: Access, thread: int) -> bool:
@@ -1113,7 +1115,7 @@ class _Judge:
 
         for earlier, later, threads in ((first, second, (0, 1)), (second, first, (1, 0))):
             for read in kernel.accesses:
-                is_asked = read.is_strong and read.reads and read.instruction in self.asked - known
+                is_asked = read.is_strong and read.reads and read.instruction in asked
                 if not is_asked or not kernel.may_reach(read.instruction, later.instruction):
                     continue
                 for write in kernel.accesses:
@@ -1329,7 +1331,7 @@ class _Judge:
         asked = [] if has_rows and is_free else asked
         many = (_MANY, self.kernel.most_threads)
         asked += [(_ANY, self._solver(relation, many, each)) for each in self._large_launches]
-        for size, solver in (*asked, (_ANY, self._solver(relation, _ANY))):
+        for size, solver in (*asked, (_ANY, self._solver(relation))):
             witness = solver.witness(constraints)
             if witness is not None:
                 return size, witness.apart(relation)
@@ -1616,15 +1618,21 @@ def _is_without_cta(value: Value) -> bool:
 
 
 def _asked(kernel: Kernel) -> set[int]:
-    """The instructions on whose results conditions, addresses and stored values depend, also by way
-    of instructions that are not followed."""
+    """The instructions on whose results conditions depend, and the places and values of what is
+    read."""
     values: list[Value] = []
     for literals in (*kernel.edge_literals.values(), *kernel.guards.values()):
         values += [literal.value for literal in literals]
+    read = {each.place.root for each in kernel.accesses if each.reads}
     for access in kernel.accesses:
-        values += [] if access.value is None else [access.value]
-        if access.place.offset is not None:
-            values += [value for value, _ in access.place.offset.terms]
+        if any(_may_alias(root, access.place.root) for root in read):
+            values += [*terms_of(access), *([] if access.value is None else [access.value])]
+    return _results_in(kernel, values)
+
+
+def _results_in(kernel: Kernel, values: Iterable[Value]) -> set[int]:
+    """The instructions on whose results values depend, also by way of instructions that are not
+    followed."""
     found = origins_of(values, kernel.origins, kernel.recurrences)
     return {leaf.instruction for leaf in found if isinstance(leaf, Result)}
 

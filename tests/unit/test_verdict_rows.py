@@ -150,6 +150,82 @@ def test_the_rest_of_a_loop_begins_at_one_of_two_places(row: str, is_apart: bool
     assert (verdict_of(PLANE + body).kind is VerdictKind.RACE_FREE) is is_apart
 
 
+@pytest.mark.parametrize(
+    ("limit", "column", "rows", "is_apart"),
+    [
+        ("%r1", "%r7", 3, True),
+        ("%r2", "%r7", 3, False),
+        ("%r1", "%r20", 1, False),
+        ("%r1", "%r20", 2, True),
+    ],
+    ids=["n apart", "of another length", "two columns a thread", "rows of two n"],
+)
+def test_places_n_apart_of_threads_below_n(
+    limit: str, column: str, rows: int, is_apart: bool
+) -> None:
+    """Fields of ``n`` elements, one after another: of word ``i`` or ``2 * i``."""
+    body = f"setp.ge.s32 %p1, %r7, {limit}; @%p1 bra OUT; shl.b32 %r20, %r7, 1;\n"
+    body += f"mad.lo.s32 %r21, %r1, {rows}, {column}; {store('%r21')}"
+    body += f"mad.lo.s32 %r22, %r1, {2 * rows}, {column}; {store('%r22')}"
+    assert (verdict_of(body).kind is VerdictKind.RACE_FREE) is is_apart
+
+
+BOX = """
+    or.b32 %r20, %r7, %r8; and.b32 %r21, %r20, -{size}; setp.ne.s32 %p1, %r21, 0; @%p1 bra OUT;
+    mad.lo.u32 %r22, %r8, {row}, %r7;
+"""
+"""Threads of a square, as compilers write its limits if these are powers of two."""
+
+
+@pytest.mark.parametrize(
+    ("size", "row", "is_apart"), [(256, 256, True), (256, 255, False), (512, 256, False)]
+)
+def test_indices_below_constants_in_any_launch(size: int, row: int, is_apart: bool) -> None:
+    verdict = verdict_of(PLANE + BOX.format(size=size, row=row) + store("%r22"))
+    assert (verdict.kind is VerdictKind.RACE_FREE) is is_apart
+    assert not is_apart or verdict.by == ("arithmetic",)
+
+
+@pytest.mark.parametrize(("last", "is_apart"), [(255, True), (254, False)])
+def test_sides_of_a_square_have_a_corner_of_one_thread(last: int, is_apart: bool) -> None:
+    """The last row, by the threads of that row or of the row before, and the last column."""
+    body = BOX.format(size=256, row=256) + f"setp.ne.u32 %p2, %r8, {last}; @%p2 bra N;\n"
+    body += f"add.u32 %r23, %r7, {255 * 256}; {store('%r23')}"
+    body += "N: setp.ne.u32 %p3, %r7, 255; @%p3 bra OUT;\n"
+    body += f"mad.lo.u32 %r24, %r8, 256, 255; {store('%r24')}"
+    assert (verdict_of(PLANE + body).kind is VerdictKind.RACE_FREE) is is_apart
+
+
+@pytest.mark.parametrize(("most", "is_apart"), [(1024, True), (1028, False)])
+def test_an_index_is_below_the_constant_of_a_minimum(most: int, is_apart: bool) -> None:
+    """Four words a thread of a tile that ends with the array."""
+    body = "mul.lo.u32 %r20, %r5, 1024; sub.u32 %r21, %r1, %r20; shl.b32 %r22, %r4, 2;\n"
+    body += f"min.u32 %r21, %r21, {most}; or.b32 %r23, %r22, 1; setp.ge.u32 %p1, %r23, %r21;\n"
+    body += f"@%p1 bra OUT; add.u32 %r24, %r20, %r23; {store('%r24')}"
+    assert (verdict_of(body).kind is VerdictKind.RACE_FREE) is is_apart
+
+
+@pytest.mark.parametrize(
+    ("place", "write", "is_apart"),
+    [
+        ("%rd5+8", "", True),
+        ("%rd5+8", "st.global.u32 [%rd5], %r4;", False),
+        ("%rd7", "", False),
+    ],
+    ids=["one length", "written", "of each thread"],
+)
+def test_a_length_that_all_threads_load_is_as_a_parameter(
+    place: str, write: str, is_apart: bool
+) -> None:
+    head = HEAD.replace(".param .u32 l)", ".param .u32 l, .param .u64 b)")
+    body = f"ld.param.u64 %rd5, [b]; mul.wide.u32 %rd6, %r7, 4; add.s64 %rd7, %rd5, %rd6; {write}\n"
+    body += f"ld.global.u32 %r20, [{place}]; mad.lo.u32 %r21, %r8, %r20, %r7; {store('%r21')}"
+    file = read_ptx(f"{head}{PLANE}{body}\nOUT: ret;\n}}\n", "k.ptx")
+    verdict = judge(kernel_of(file, file.functions["k"]))
+    assert (verdict.kind is VerdictKind.RACE_FREE) is is_apart
+    assert not is_apart or Assumption.NO_ALIAS in verdict.assumptions
+
+
 def test_an_index_has_no_more_bits_than_its_limit() -> None:
     """Bits that are always 0 would cost steps, of which a kernel has few."""
     file = read_ptx(f"{HEAD}{PLANE}ret;\n}}\n", "k.ptx")

@@ -495,6 +495,48 @@ def test_an_address_that_arguments_decide_is_a_race_of_some_contents() -> None:
     assert verdict_of(body, Launch((64, 1, 1), (1, 1, 1))).kind is LAUNCH
 
 
+@pytest.mark.parametrize(
+    ("read", "kind"),
+    [
+        ("", LAUNCH),
+        ("ld.global.u32 %r10, [%rd9];", NOT_JUDGED),
+        ("setp.eq.u32 %p2, %r9, 0; @%p2 bra OUT;", NOT_JUDGED),
+    ],
+    ids=["nobody reads it", "it may be read", "it decides"],
+)
+def test_a_place_in_what_nobody_reads_decides_nothing(read: str, kind: VerdictKind) -> None:
+    """Threads that mark what they find, and append it to a list: the list's length is no flag."""
+    head = _HEADER.replace(".param .u32 n)", ".param .u32 n, .param .u64 c, .param .u64 l)")
+    body = f"""
+    ld.param.u64 %rd7, [c]; ld.param.u64 %rd8, [l]; mov.u32 %r11, %ctaid.x; mov.u32 %r12, 0;
+    mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd2, %rd3; ld.global.u32 %r8, [%rd4];
+    mul.wide.u32 %rd5, %r8, 4; add.u64 %rd6, %rd1, %rd5;
+L:  st.global.u32 [%rd6], %r2;
+    fence.acq_rel.gpu; atom.relaxed.gpu.global.add.u32 %r9, [%rd7], 1; fence.acq_rel.gpu;
+    mul.wide.u32 %rd9, %r9, 4; add.u64 %rd9, %rd8, %rd9; st.global.u32 [%rd9], %r8; {read}
+    add.u32 %r12, %r12, 1; setp.lt.u32 %p1, %r12, %r1; @%p1 bra L;
+OUT:
+"""
+    file = read_ptx(f"{head}{body}\n    ret;\n}}\n", "k.ptx")
+    assert judge(kernel_of(file, file.functions["k"])).kind is kind
+
+
+def test_other_threads_of_a_pair_that_races_may_be_undecided() -> None:
+    """Eight parts of a row, eight threads apart: threads of one CTA race, of two the solver does
+    not find out."""
+    body = """
+    mov.u32 %r8, %ntid.x; mov.u32 %r9, %ctaid.x; mov.u32 %r10, %nctaid.x;
+    mov.u32 %r11, %ctaid.y; mov.u32 %r12, %ntid.y; mov.u32 %r13, %tid.y; mad.lo.u32 %r13, %r11, %r12, %r13;
+    shl.b32 %r14, %r8, 3; mul.lo.u32 %r15, %r14, %r10; mul.lo.u32 %r15, %r15, %r13;
+    mad.lo.u32 %r15, %r9, %r14, %r15; add.u32 %r15, %r15, %r2;
+    mul.wide.u32 %rd3, %r15, 4; add.u64 %rd4, %rd1, %rd3; ld.global.u32 %r16, [%rd4];
+    add.u32 %r17, %r15, 8; mul.wide.u32 %rd5, %r17, 4; add.u64 %rd6, %rd1, %rd5; st.global.u32 [%rd6], %r16;
+"""
+    verdict = verdict_of(body)
+    assert verdict.kind is LAUNCH
+    assert "other pairs of accesses are not decided" in verdict.condition
+
+
 def test_a_stride_of_ctas_that_more_threads_overrun_is_a_race_of_larger_ones() -> None:
     """CTAs of 128 threads have places apart; a place or a role of the size means any.
 

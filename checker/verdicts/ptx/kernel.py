@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import count
 
+from fencewright.checker.verdicts.arithmetic import is_alike
 from fencewright.checker.verdicts.expressions import (
     UNKNOWN_PLACE,
     Choice,
     choices,
     factors_of,
     is_variable,
+    leaves,
     moved,
     number_of,
     object_at,
@@ -121,7 +123,46 @@ _LEVELS: Mapping[str, Scope] = {
 def kernel_of(file: PtxFile, function: PtxFunction) -> Kernel:
     """The kernel that a function of a file is."""
     whole, uncalled = with_calls(file, function)
-    return _Filler(file, with_polls_apart(whole), uncalled).kernel()
+    whole = with_polls_apart(whole)
+    kernel = _Filler(file, whole, uncalled).kernel()
+    fixed = _fixed(kernel)
+    return _Filler(file, whole, uncalled, fixed).kernel() if fixed else kernel
+
+
+def _deciding(access: Access) -> Iterator[Value]:
+    """The values that decide where an access is, and if it is executed."""
+    if access.place.offset is not None:
+        yield from (value for value, _ in access.place.offset.terms)
+    yield from (each.value for each in access.conditions)
+
+
+def _fixed(kernel: Kernel) -> dict[int, str]:
+    """The loads that accesses of what is written depend on, of numbers at a place that is one for
+    all threads, in an object that nobody writes: they have names as parameters have."""
+    written = {each.place.root for each in kernel.accesses if each.writes}
+    if any(root.region is Region.UNKNOWN for root in written):
+        return {}
+    asked = {
+        leaf.instruction
+        for each in kernel.accesses
+        if each.place.root in written
+        for leaf in leaves(_deciding(each))
+        if isinstance(leaf, Result)
+    }
+    names: dict[tuple[Root, LinearForm], str] = {}
+    found: dict[int, str] = {}
+    for each in kernel.accesses:
+        form, root = each.place.offset, each.place.root
+        if each.instruction not in asked or each.is_strong or root in written or form is None:
+            continue
+        if root.region not in (Region.PARAMETER, Region.GLOBAL) or each.agent is not Agent.THREAD:
+            continue
+        is_number = each.result is not None and each.result.bits < _POINTER_BITS
+        if is_number and all(is_alike(value, is_one_cta=False) for value, _ in form.terms):
+            number = f"({len(names)})" if form.terms else f"+{form.constant}"
+            name = f"*{root.name}" if form == LinearForm(0) else f"*{root.name}{number}"
+            found[each.instruction] = names.setdefault((root, form), name)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +174,17 @@ class _Matrix:
 
 
 class _Filler:
-    def __init__(self, file: PtxFile, function: PtxFunction, uncalled: str = ""):
+    def __init__(
+        self,
+        file: PtxFile,
+        function: PtxFunction,
+        uncalled: str = "",
+        fixed: Mapping[int, str] | None = None,
+    ):
         self.function = function
         self.uncalled = uncalled
         self.places = Places(file, function)
-        self.registers = Registers(self.places)
+        self.registers = Registers(self.places, fixed)
         self.expressions = self.registers.expressions
         self.numbers = count()
         self.open: set[int] = set()

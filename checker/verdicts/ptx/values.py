@@ -1,6 +1,6 @@
 """Values of the registers of a PTX function at each instruction."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from fencewright.checker.verdicts.expressions import leaves, number_of, variable_named
 from fencewright.checker.verdicts.ptx.operations import compared, value_of
@@ -43,9 +43,11 @@ def is_parameter(value: Value) -> bool:
 class Registers(RegisterValues):
     """The values that a function's instructions use and define."""
 
-    def __init__(self, places: Places):
+    def __init__(self, places: Places, fixed: Mapping[int, str] | None = None):
+        """``fixed``: loads of what all threads have alike, as they have parameters, with names."""
         self.function = places.function
         self.places = places
+        self.fixed = fixed or {}
         blocks = self.function.blocks
         super().__init__(
             graph_of(blocks),
@@ -185,6 +187,9 @@ class Registers(RegisterValues):
                 yield from self._parameters(statement, *place)
             else:
                 yield from ((register, self.result(each, register)) for register in targets)
+            return
+        if each.number in self.fixed:
+            yield from self._parameters(statement, self.fixed[each.number], 0)
             return
         if statement.kind is not Kind.COMPUTE and statement.operation != "mapa":
             for register in targets:
