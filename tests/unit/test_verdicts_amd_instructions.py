@@ -478,3 +478,91 @@ def test_a_kernel_that_reads_no_third_number_of_a_block_has_the_second_alone():
 
     assert reads(text) == {"%tid.x", "%ctaid.y"}
     assert "%ctaid.z" in reads(text.replace("workgroup_id_y 1", "workgroup_id_z 1"))
+
+
+_APPEND = """
+	global_load_dword v4, v1, s[4:5]
+	s_waitcnt vmcnt(0)
+	v_cmp_lt_i32_e32 vcc, 0, v4
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .Lend
+	s_mov_b64 s[14:15], exec
+	v_mbcnt_lo_u32_b32 v5, s14, 0
+	v_mbcnt_hi_u32_b32 v5, s15, v5
+	v_cmp_eq_u32_e32 vcc, 0, v5
+	s_and_saveexec_b64 s[16:17], vcc
+	s_cbranch_execz .Ladded
+	s_bcnt1_i32_b64 s14, s[14:15]
+	v_mov_b32_e32 v6, s14
+	global_atomic_add v6, v2, v6, s[6:7] sc0
+.Ladded:
+	s_or_b64 exec, exec, s[16:17]
+	s_waitcnt vmcnt(0)
+	v_readfirstlane_b32 s18, v6
+	v_add_u32_e32 v6, s18, v5
+	v_lshlrev_b32_e32 v6, 2, v6
+	global_store_dword v6, v4, s[8:9]
+.Lend:"""
+
+
+def test_an_addition_of_one_lane_for_all_hands_out_tickets() -> None:
+    assert _judged(_APPEND).kind is VerdictKind.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("piece", "other"),
+    [
+        ("v_add_u32_e32 v6, s18, v5", "v_mov_b32_e32 v6, s18"),
+        ("v_add_u32_e32 v6, s18, v5", "v_lshl_add_u32 v6, v5, 1, s18"),
+        ("s_bcnt1_i32_b64 s14, s[14:15]", "s_mov_b32 s14, 1"),
+        ("s_bcnt1_i32_b64 s14, s[14:15]", "s_bcnt1_i32_b64 s14, s[16:17]\n\ts_mov_b32 s14, 1"),
+        ("v_mbcnt_hi_u32_b32 v5, s15, v5", "v_mbcnt_hi_u32_b32 v5, s15, 0"),
+        ("v_mbcnt_hi_u32_b32 v5, s15, v5", "s_nop 0"),
+        ("v_mbcnt_lo_u32_b32 v5, s14, 0", "v_mbcnt_lo_u32_b32 v5, s12, 0"),
+        ("s_and_saveexec_b64 s[16:17], vcc", "s_mov_b64 s[16:17], exec"),
+        ("v_cmp_eq_u32_e32 vcc, 0, v5", "v_cmp_eq_u32_e32 vcc, 1, v5"),
+        ("s_or_b64 exec, exec, s[16:17]", "s_mov_b64 exec, s[12:13]"),
+        ("global_atomic_add v6, v2, v6", "global_atomic_add v6, v1, v6"),
+    ],
+)
+def test_an_addition_of_one_lane_for_others_hands_out_none(piece: str, other: str) -> None:
+    assert piece in _APPEND
+    assert _judged(_APPEND.replace(piece, other)).kind is not VerdictKind.RACE_FREE
+
+
+_QUEUE = """
+	v_cmp_eq_u32_e64 s[20:21], 0, v0
+.Lnext:
+	s_and_saveexec_b64 s[12:13], s[20:21]
+	s_cbranch_execz .Ltaken
+	s_mov_b64 s[14:15], exec
+	s_bcnt1_i32_b64 s14, s[14:15]
+	v_mov_b32_e32 v4, s14
+	global_atomic_add v4, v2, v4, s[6:7] sc0
+	s_waitcnt vmcnt(0)
+	ds_write_b32 v2, v4
+.Ltaken:
+	s_or_b64 exec, exec, s[12:13]
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	ds_read_b32 v5, v2
+	s_mov_b64 s[18:19], -1
+	s_waitcnt lgkmcnt(0)
+	v_cmp_le_i32_e32 vcc, s3, v5
+	s_cbranch_vccnz .Lflow
+	v_lshl_add_u32 v6, v5, 10, v1
+	global_load_dword v7, v6, s[4:5]
+	s_waitcnt vmcnt(0)
+	global_store_dword v6, v7, s[4:5]
+	s_mov_b64 s[18:19], 0
+	s_barrier
+.Lflow:
+	s_andn2_b64 vcc, exec, s[18:19]
+	s_cbranch_vccnz .Lnext"""
+
+
+def test_a_join_that_its_ways_decide_is_a_way_each() -> None:
+    assert _judged(_QUEUE).kind is VerdictKind.RACE_FREE
+    assert (
+        _judged(_QUEUE.replace("s[18:19], 0\n\ts_barrier", "s[18:19], 0")).kind is VerdictKind.RACE
+    )

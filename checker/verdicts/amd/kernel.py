@@ -250,6 +250,13 @@ class _Filler:
             compares = name is not None and name.compares
             rmw = None if name is None else name.rmw
             update = "cas" if compares else _UPDATES.get(rmw, "update") if rmw else "update"
+        conditions = (*self._conditions(number, executed), *(choice.literals if choice else ()))
+        if is_strong and executed.is_alike:  # The first lane does for all what each would do.
+            of = {self.registers.first_of(each) for each in conditions}
+            conditions = tuple(x for x in conditions if self.registers.first_of(x) is None)
+            share = self.registers.share_of(value) if value and update == "add" else None
+            if share is not None and share[1] in of:
+                value = self.expressions.constant(share[0], 8 * (size or 0))
         return Access(
             number=next(self.accesses_made),
             instruction=number,
@@ -259,7 +266,7 @@ class _Filler:
             size=size,
             reads=effects.accesses[0].reads,
             writes=effects.accesses[0].writes,
-            conditions=(*self._conditions(number, executed), *(choice.literals if choice else ())),
+            conditions=conditions,
             is_strong=is_strong,
             scope=scope if is_strong else None,
             value=value,

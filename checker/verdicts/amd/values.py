@@ -12,6 +12,7 @@ bit as it was. Source: MI300 ISA 3.3, EXEC; LLVM AMDGPUUsage, "Initial Kernel Ex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import permutations
 from typing import TypeGuard
 
 from fencewright.checker.verdicts.amd.booleans import Booleans
@@ -27,7 +28,7 @@ from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import Literal, Loop
 from fencewright.checker.verdicts.register_values import RegisterValues
 from fencewright.lowering.cdna.access_names import AccessName, Path, access_name, path_of
-from fencewright.lowering.cdna.code.flow import Flow, Step
+from fencewright.lowering.cdna.code.flow import Block, Flow, Step
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
 from fencewright.lowering.cdna.code.text import KernelArgument, ModifiedRegisters, Operand, halves
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
@@ -45,7 +46,7 @@ from fencewright.lowering.code.value import (
     Thread,
     Value,
 )
-from fencewright.lowering.vocabulary import MOST_THREADS
+from fencewright.lowering.vocabulary import MOST_THREADS, RmwKind
 from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.semantics import amd
 from fencewright.simulator.semantics.amd_rows import ROWS
@@ -56,6 +57,7 @@ _PACKET_BLOCK, _PACKET_GRID = {4: "xy", 8: "z"}, {12: "x", 16: "y", 20: "z"}
 """The offsets in a packet of a work-group's sizes, 16 bits each, and of all work-items. Source: HSA
 Platform System Architecture 2.9.6, kernel dispatch packet."""
 _EXEC, _SCC = "exec_lo", "scc"
+_BOTH = (_EXEC, "exec_hi")
 _WORD = 32
 _WRITTEN_AT_ENTRY = (*(f"s{n}" for n in range(32)), "v0", "v1", "v2", _EXEC, "exec_hi")
 _MASK, _PAIR = "?", ":"
@@ -67,7 +69,7 @@ class Executed:
     """An access as a thread executes it: the values of its operands, and its own bit of EXEC.
 
     ``loaded``: the values of the registers that it loads, by their names. ``m0``: None where it is
-    not known.
+    not known. ``is_alike``: all lanes have one address.
     """
 
     step: Step
@@ -76,6 +78,7 @@ class Executed:
     active: Value
     loaded: Mapping[str, Value]
     m0: Value | None
+    is_alike: bool
 
 
 class LaneRegisters(RegisterValues):
@@ -84,6 +87,7 @@ class LaneRegisters(RegisterValues):
     ``steps``: the instructions by their numbers, in the order of the text. ``executed``: those that
     access memory. ``conditions``: of every block. ``wide``: the branches that a thread may see
     taken for another lane. ``undecided``: those of which no condition is known.
+    ``ranks``: numbers of active lanes below one, with the mask of these.
     ``reads_cluster_slot``: the values hold in launches without clusters. ``infeasible``: edges that
     no thread takes, which the values are worked out without. ``origins``: of a result of which no
     formula is known, the values of the instruction's sources.
@@ -101,6 +105,7 @@ class LaneRegisters(RegisterValues):
         self.chip = flow.chip
         size32 = self.function.descriptor.get("wavefront_size32")
         self.lanes = 64 if size32 == 0 else self.chip.wave_size
+        self.infeasible = infeasible
         graph = graph_of(flow.blocks).without(infeasible)
         numbers: dict[int, tuple[int, ...]] = {}
         self.steps: list[Step] = []
@@ -117,6 +122,10 @@ class LaneRegisters(RegisterValues):
         self._some: dict[int, Value] = {}
         self.reads_cluster_slot = False
         self._carries: dict[Value, tuple[str, Value, Value]] = {}
+        self.ranks: dict[Value, Value] = {}
+        self._low_ranks: dict[Value, Value] = {}
+        self._counts: dict[Value, Value] = {}
+        self._firsts: dict[Value, tuple[Value, int, Value]] = {}
         self._addresses: dict[Value, Value | None] = {}
         self.origins: dict[Value, tuple[Value, ...]] = {}
         self._block = 0
@@ -147,10 +156,53 @@ class LaneRegisters(RegisterValues):
         is_flat = registers._dimensions() == 1 or not registers._reads_further_dimensions()
         if not is_flat:
             registers = cls(flow, has_one_dimension=False)
-        infeasible = frozenset(
-            edge for edge, value in registers.edge_literals.items() if number_of(value) == 0
-        )
-        return cls(flow, infeasible, has_one_dimension=is_flat) if infeasible else registers
+        for _ in range(_ROUNDS):
+            infeasible = frozenset(
+                edge for edge, value in registers.edge_literals.items() if number_of(value) == 0
+            )
+            apart = dict(registers._decided_joins())
+            if not apart and infeasible <= registers.infeasible:
+                break
+            infeasible |= registers.infeasible
+            flow = _with_joins_apart(registers.flow, apart)
+            registers = cls(flow, infeasible, has_one_dimension=is_flat)
+        return registers
+
+    def _decided_joins(self) -> Iterator[tuple[tuple[int, int], int]]:
+        """The ways through a join, from a block to one after the join, of which the conditions
+        before the join decide which one they are.
+
+        The wave has taken the way that the thread has: no lane goes another one between.
+        """
+        for join in self.order:
+            before, above = self.graph.predecessors[join], self.dominators[join]
+            after = self.graph.successors[join]
+            if len(before) < 2 or len(after) != 2 or join in self.loops:
+                continue
+            literals = {each: self.edge_literals.get((join, each)) for each in after}
+            first = literals[after[0]]
+            if first is None or join in self.wide or not self._is_idle(join):
+                continue
+            for each in before:
+                if each not in self._own or not self.wide.isdisjoint(self._chain(each, above)):
+                    continue
+                edge = self.edge_literals.get((each, join))
+                known = [*self.conditions[each]]
+                known += () if edge is None else self.expressions.literals(edge, True, each)
+                number = number_of(self.booleans.restricted(first, known))
+                if number is not None:
+                    yield (each, join), after[not number]
+
+    def _chain(self, block: int, above: int) -> Iterator[int]:
+        """A block and the dominators of it, to one of them."""
+        while block != above:
+            yield block
+            block = self.dominators[block]
+        yield above
+
+    def _is_idle(self, block: int) -> bool:
+        """True of a block that only computes."""
+        return all(step.effects.kind in _IDLE for step in self.flow.blocks[block].steps)
 
     def _reads_further_dimensions(self) -> bool:
         """True of a kernel that does anything with a thread's second or third index."""
@@ -483,8 +535,12 @@ class LaneRegisters(RegisterValues):
             self._rename(block, register, following, _PAIR)
 
     def _take_for_mask(self, block: int, register: str) -> None:
+        if not _is_plain(register) or _is_vector(register):
+            return
+        if self.lanes > _WORD and register[:1] == "s" and register[1:].isdigit():
+            register = f"s{int(register[1:]) & ~1}"  # Scalar pairs begin with even registers.
         following = _next(register) if self.lanes > _WORD else register
-        if _is_plain(register) and following is not None and not _is_vector(register):
+        if following is not None:
             self._rename(block, register, following, _MASK)
 
     def _rename(self, block: int, low: str, high: str, kind: str) -> None:
@@ -503,7 +559,7 @@ class LaneRegisters(RegisterValues):
         for number in self.numbers[block]:
             step = self.steps[number]
             if written:
-                mask = self._mask_of((_EXEC, "exec_hi"))
+                mask = self._mask_of(_BOTH)
                 self._exec = self.booleans.restricted(mask, self.conditions[block])
             if step.effects.accesses:
                 self._access(number, step)
@@ -524,7 +580,8 @@ class LaneRegisters(RegisterValues):
         loaded = dict(self._loaded(number, step, address))
         m0 = self._lookup(self._block, "m0")
         active = self.booleans.both(self.active, self._is_within(step))
-        self.executed[number] = Executed(step, operands, address, active, loaded, m0)
+        is_alike = address is not None and self.is_of_wave(address)
+        self.executed[number] = Executed(step, operands, address, active, loaded, m0, is_alike)
         for name in step.effects.defines:
             value = loaded.get(name)
             self._define(name, self._result(number, name) if value is None else value)
@@ -748,6 +805,7 @@ class LaneRegisters(RegisterValues):
         return e.apply("add", (total, e.constant(constant, total.bits)), total.bits)
 
     def _compute(self, number: int, step: Step) -> None:
+        self._number = number
         results = self._results(step)
         unknown = [name for name in step.effects.defines if results.get(name) is None]
         if unknown:
@@ -791,9 +849,8 @@ class LaneRegisters(RegisterValues):
                 return self._selected(row, operands, is_scalar=is_scalar)
             case amd.Sum(carries=True):
                 return self._carrying(meaning, operands, is_scalar=is_scalar)
-            case amd.CountBits() if self._is_exec_mask(operands[1]) and self._is_one_lane():
-                one = self._split(operands[0], self.expressions.constant(1, _WORD))
-                return {**one, _SCC: self.booleans.true}
+            case amd.CountBits() if self._is_mask(operands[1]):
+                return self._lanes_counted(operands)
             case _:
                 pass
         if name == "s_getreg_b32" and operands[1] == self.chip.cluster_slot:
@@ -814,7 +871,7 @@ class LaneRegisters(RegisterValues):
         known = [each for each in sources if each is not None]
         if len(known) < len(bits):
             return {}
-        value = computed(self.words, name, known)
+        value = self._own_share(computed(self.words, name, known))
         results = self._split(operands[0], value)
         if executed is not None and executed.tests_result:
             e = self.expressions
@@ -875,13 +932,13 @@ class LaneRegisters(RegisterValues):
             return {}
         value = compared(self.words, row.meaning, values[0], values[1])
         if is_vector:
-            value = self.booleans.both(self._mask_of((_EXEC, "exec_hi")), value)
+            value = self.booleans.both(self._mask_of(_BOTH), value)
         return dict.fromkeys(targets, value)
 
     def _saved_exec(
         self, meaning: amd.SaveExec, operands: Sequence[Operand]
     ) -> Mapping[str, Value]:
-        old = self._mask_of((_EXEC, "exec_hi"))
+        old = self._mask_of(_BOTH)
         source = self._mask(operands[1])
         if source is None:
             return {}
@@ -1065,19 +1122,31 @@ class LaneRegisters(RegisterValues):
             return {}
         if self._is_one_lane():
             return self._split(operands[0], value)
-        if self._mask_of((_EXEC, "exec_hi")) is self.booleans.true and self.has_one_dimension:
+        if self._mask_of(_BOTH) is self.booleans.true and self.has_one_dimension:
             # All lanes are active: the first is lane 0.
             thread, e = self.table.thread("%tid.x", _WORD), self.expressions
             first = self.words.apply("and", thread, e.constant(-self.lanes, _WORD))
             own = e.substituted(value, {thread: first})
             if all(self.is_of_wave(leaf) or leaf is thread for leaf in leaves((value,))):
                 return self._split(operands[0], own)
-        return self._split(operands[0], value) if self.is_of_wave(value) else {}
+        if self.is_of_wave(value):
+            return self._split(operands[0], value)
+        active, own = self._mask_of(_BOTH), value
+        if isinstance(own, Apply) and own.operation == "ite":
+            is_first = self.first_of(Literal(own.arguments[0], True)) is active
+            own = own.arguments[1] if is_first else own
+        if (share := self._added_for_all(own, active)) is None:
+            return {}
+        first = self._result(self._number, _names(operands[0])[0])
+        self._firsts[first] = own, share, active
+        return self._split(operands[0], first)
 
     def _lanes_below(self, first: int, operands: Sequence[Operand]) -> Mapping[str, Value]:
         mask, more = operands[1], self._value(operands[2], _WORD)
         if more is not None and self._is_exec_mask(mask) and self._is_one_lane():
             return self._split(operands[0], more)
+        if more is not None and self._is_exec_mask(mask):
+            return self._active_below(first, operands[0], more)
         if mask != -1 or more is None:
             return {}
         lane = self.lane()
@@ -1092,6 +1161,68 @@ class LaneRegisters(RegisterValues):
             return self._split(operands[0], lane)
         return {}
 
+    def _active_below(self, first: int, target: Operand, more: Value) -> Mapping[str, Value]:
+        """The number of active lanes below one: another one of each, and 0 of the first."""
+        mask, own = self._mask_of(_BOTH), self._result(self._number, _names(target)[0])
+        begun = self._low_ranks.get(more) if first else mask if number_of(more) == 0 else None
+        if begun is not mask:
+            return {}
+        (self.ranks if first or self.lanes == _WORD else self._low_ranks)[own] = mask
+        return self._split(target, own)
+
+    # Additions that one lane makes for all
+
+    def _lanes_counted(self, operands: Sequence[Operand]) -> Mapping[str, Value]:
+        """The number of lanes of a mask."""
+        mask, names = self._mask(operands[1]), _names(operands[0])
+        if self._is_exec_mask(operands[1]) and self._is_one_lane():
+            one = self._split(operands[0], self.expressions.constant(1, _WORD))
+            return {**one, _SCC: self.booleans.true}
+        if mask is None or len(names) != 1:
+            return {}
+        count = self._result(self._number, names[0])
+        self._counts[count] = mask
+        return {names[0]: count, _SCC: self._any(mask)}
+
+    def share_of(self, added: Value) -> tuple[int, Value] | None:
+        """The part of each lane of a mask in what one of them adds for all, and that mask."""
+        count, times = _multiple(added)
+        mask = self._counts.get(count)
+        return None if mask is None else (times, mask)
+
+    def first_of(self, literal: Literal) -> Value | None:
+        """The mask of which the first lane alone satisfies a condition."""
+        value = literal.value
+        if not literal.polarity or not isinstance(value, Apply) or value.operation != "eq":
+            return None
+        return self.ranks.get(value.arguments[0]) if number_of(value.arguments[1]) == 0 else None
+
+    def _added_for_all(self, value: Value, mask: Value) -> int | None:
+        """The part of each lane of a mask in an addition that the first one has made for all, whose
+        result a value is."""
+        executed = self.executed.get(value.instruction) if isinstance(value, Result) else None
+        if executed is None or not isinstance(value, Result) or not executed.is_alike:
+            return None
+        name = access_name(executed.step.instruction.mnemonic)
+        block = self.block_of[value.instruction]
+        known = (*self.conditions[block], *self._literals_of(executed.active))
+        if name is None or name.rmw is not RmwKind.ADD or name.bits != _WORD:
+            return None
+        shares = (self.share_of(each) for each in executed.operands if each is not None)
+        times, of = next((each for each in shares if each is not None), (0, None))
+        return times if of is mask and any(self.first_of(each) is mask for each in known) else None
+
+    def _own_share(self, value: Value) -> Value:
+        """A value; of what the first lane has found, and the parts of those below a lane, what an
+        addition of the lane itself would have found."""
+        if isinstance(value, Apply) and value.operation == "add":
+            for first, below in permutations(value.arguments, 2):
+                rank, times = _multiple(below)
+                result, *shared = self._firsts.get(first, (value,))
+                if rank in self.ranks and shared == [times, self.ranks[rank]]:
+                    return result
+        return value
+
     def _is_one_lane(self) -> bool:
         """True where one lane alone is active: that of a thread with a given number."""
         known = (*self.conditions[self._block], *self._literals_of(self.active))
@@ -1101,7 +1232,7 @@ class LaneRegisters(RegisterValues):
         """True of EXEC or a half of it, or of a copy."""
         names = _names(operand)
         value = self._lookup(self._block, names[0]) if names else None
-        return value is not None and value is self._mask_of((_EXEC, "exec_hi"))
+        return value is not None and value is self._mask_of(_BOTH)
 
     def lane(self) -> Value:
         if not self.has_one_dimension:
@@ -1251,7 +1382,7 @@ class LaneRegisters(RegisterValues):
         self._of_mask(block, taken, other, mask, is_exec=self._is_exec(block, mask))
 
     def _is_exec(self, block: int, mask: Value) -> bool:
-        own = self._mask_of((_EXEC, "exec_hi"))
+        own = self._mask_of(_BOTH)
         return mask is self.booleans.restricted(own, self.conditions[block])
 
     def _of_mask(self, block: int, taken: int, other: int, mask: Value, *, is_exec: bool) -> None:
@@ -1285,12 +1416,29 @@ _NARROWS = (amd.LOGIC["and"], amd.SaveExec(amd.LOGIC["and"]))
 """The meanings of scalar instructions that leave of a mask the lanes that are also in another."""
 
 
+def _with_joins_apart(flow: Flow, ways: Mapping[tuple[int, int], int]) -> Flow:
+    """The flow with a block of its own for each side of a join, by the block before it."""
+    blocks = [*flow.blocks]
+    copies: dict[tuple[int, int], int] = {}
+    for (before, join), target in ways.items():
+        if (join, target) not in copies:
+            copies[join, target] = len(blocks)
+            blocks.append(Block(flow.blocks[join].steps, (target,)))
+        own = copies[join, target]
+        after = (own if each == join else each for each in blocks[before].successors)
+        blocks[before] = Block(blocks[before].steps, tuple(after))
+    return Flow(flow.function, tuple(blocks), flow.is_called, flow.chip)
+
+
 def _scalar_meaning(step: Step) -> amd.Meaning | None:
     """The meaning of a scalar instruction, if it has one."""
     row = amd.MEANINGS.get(opcode_of(step.instruction.mnemonic)[0])
     return None if row is None or step.effects.unit is not Unit.SALU else row.meaning
 
 
+_ROUNDS = 4
+"""How often a function's values are worked out at most, without the ways that no thread takes."""
+_IDLE = frozenset({Kind.COMPUTE, Kind.BRANCH, Kind.WAIT})
 _REMEMBERED = 1 << 16
 """The names of registers of which the kind is remembered."""
 _TESTED_BITS = {"s_bitcmp0_b32": False, "s_bitcmp1_b32": True}
@@ -1324,6 +1472,15 @@ def _next(register: str) -> str | None:
     if register[:1] in "sva" and register[1:].isdigit():
         return f"{register[0]}{int(register[1:]) + 1}"
     return None
+
+
+def _multiple(value: Value) -> tuple[Value, int]:
+    """A value as another one, so many times."""
+    if isinstance(value, Apply) and value.operation in ("mul", "shl"):
+        own, by = value.arguments
+        if (number := number_of(by)) is not None:
+            return own, 1 << number if value.operation == "shl" else number
+    return value, 1
 
 
 def _is_joined(value: Value) -> bool:
