@@ -92,7 +92,9 @@ def test_the_groups_of_rules_are_what_their_names_say() -> None:
     assert all(each.level is Level.WARNING for each in NOT_JUDGED)
 
 
-@pytest.mark.parametrize(("page", "architecture"), [("checker-amd.md", CDNA), ("checker-ptx.md", PTX)])
+@pytest.mark.parametrize(
+    ("page", "architecture"), [("checker-amd.md", CDNA), ("checker-ptx.md", PTX)]
+)
 def test_the_manual_lists_every_rule_of_a_vendor(page: str, architecture: Architecture) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| \[`([a-z-]+)`\]\(reference/rules\.md#\1\) \|", text, re.M))
