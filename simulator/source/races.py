@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.graph import walk
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.bit_relation import Mask, Relation, mask_of, transitive_closure
@@ -69,24 +70,17 @@ def _seen_after(
 
 def _availability(frame: Frame, hb: Relation, write: int, making: Mask) -> dict[int, Mask]:
     """The availability operations on ``write``, each with the scope instance it reaches."""
-    available: dict[int, Mask] = {}
     own = frame.own_reach(write)
-    if own:
-        available[write] = own
-    for operation in bits(frame.po[write] & making):
-        available[operation] = frame.reach(operation)
-    changed = True
-    while changed:
-        changed = False
-        for operation in bits(making & ~mask_of(available)):
-            instance = frame.reach(operation)
-            if instance >> write & 1 and any(
-                hb[earlier] >> operation & 1 and reach >> operation & 1
-                for earlier, reach in available.items()
-            ):
-                available[operation] = instance
-                changed = True
-    return available
+    reaching = mask_of(each for each in bits(making) if frame.reach(each) >> write & 1)
+
+    def reach(operation: int) -> Mask:
+        return own if own and operation == write else frame.reach(operation)
+
+    def following(earlier: int) -> Iterator[int]:
+        return bits(hb[earlier] & reach(earlier) & reaching)
+
+    starts = (*((write,) if own else ()), *bits(frame.po[write] & making))
+    return {operation: reach(operation) for operation in walk(starts, following)}
 
 
 def _visibility(
