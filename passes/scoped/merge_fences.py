@@ -1,9 +1,10 @@
 """The pass ``merge-fences``: fences whose work another one does, before or after them."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from functools import cache, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -72,6 +73,7 @@ _KINDS = scoped.ACCESSES | {scoped.FenceOp, scoped.BarrierOp}
 _Line: TypeAlias = tuple[Operation, Operation]
 """An operation that is not silent, and a like one that nothing changes."""
 _Heard: TypeAlias = dict[Block, list[_Line]]
+_EachT = TypeVar("_EachT")
 
 
 def _picture(op: Operation) -> Operation:
@@ -83,9 +85,8 @@ class _Rules:
     """The rules of this pass, each applied once to all operations that are alike."""
 
     def __init__(self) -> None:
-        self.after, self.ahead = cache(after), cache(ahead)
-        self.redundant_after = cache(redundant_after)
-        self.redundant_before = cache(redundant_before)
+        self.past = {way: cache(partial(past, forwards=way)) for way in _WAYS}
+        self.redundant = {way: cache(partial(redundant, forwards=way)) for way in _WAYS}
         self._picture = OfAlike(_picture)
 
     def line(self, op: Operation) -> _Line:
@@ -110,42 +111,36 @@ def _merge_fences(body: Region, rules: _Rules) -> None:
     lines = rules.heard(graph.nodes)
     for whole in (True, False):
         if whole or _has_two_sided_fence(lines):
-            _merge_into_earlier(graph, lines, rules, whole)
-            _merge_into_later(graph, lines, rules, whole)
+            for forwards in _WAYS:
+                _merge(graph, lines, rules, whole, forwards=forwards)
 
 
-def _merge_into_earlier(graph: Graph[Block], lines: _Heard, rules: _Rules, whole: bool) -> None:
-    passed = _solve_forward(graph, lines, rules)
+_WAYS = (True, False)
+"""Forwards, by earlier fences, and backwards, by later ones."""
+
+
+def _merge(
+    graph: Graph[Block], lines: _Heard, rules: _Rules, whole: bool, *, forwards: bool
+) -> None:
+    """Take from fences what earlier ones (``forwards``) or later ones do."""
+    found = _solve(graph, lines, rules, forwards=forwards)
     for block in graph.nodes:
-        state = passed[block]
+        done = found[block]
         left: list[_Line] = []
-        for line in lines[block]:
+        for line in _ordered(lines[block], forwards=forwards):
             op, like = line
             if type(op) is scoped.FenceOp and is_plain(op):
-                if any(done := rules.redundant_after(like, state)):
-                    if _weaken(op, done, whole):
+                if any(half := rules.redundant[forwards](like, done)):
+                    if _weaken(op, half, whole):
                         continue
                     _, like = line = rules.line(op)
-            state = rules.after(like, state)
+            done = rules.past[forwards](like, done)
             left.append(line)
-        lines[block] = left
+        lines[block] = [*_ordered(left, forwards=forwards)]
 
 
-def _merge_into_later(graph: Graph[Block], lines: _Heard, rules: _Rules, whole: bool) -> None:
-    coming = _solve_backward(graph, lines, rules)
-    for block in graph.nodes:
-        future = coming[block]
-        left: list[_Line] = []
-        for line in reversed(lines[block]):
-            op, like = line
-            if type(op) is scoped.FenceOp and is_plain(op):
-                if any(done := rules.redundant_before(like, future)):
-                    if _weaken(op, done, whole):
-                        continue
-                    _, like = line = rules.line(op)
-            future = rules.ahead(like, future)
-            left.append(line)
-        lines[block] = left[::-1]
+def _ordered(lines: Sequence[_EachT], *, forwards: bool) -> Iterable[_EachT]:
+    return lines if forwards else reversed(lines)
 
 
 def _has_fence(region: Region) -> bool:
@@ -189,29 +184,38 @@ def _weaken(op: scoped.FenceOp, done: Half, whole: bool) -> bool:
     return False
 
 
-# The ordering done before
+# The ordering done before and after
 
 
-class Passed(NamedTuple):
-    """The forward lattice: ranks of scopes, joined by the smaller one.
+class Done(NamedTuple):
+    """The lattice of both directions: ranks of scopes, joined by the smaller one.
 
-    ``released``: of the last release fence, with no memory operation since. ``acquired``: at
-    which all atomic reads so far have been acquired. ``sequential``: of the last seq_cst
-    fence, with no memory operation since.
+    Forwards, ``released``: of the last release fence, with no memory operation since;
+    ``acquired``: at which all atomic reads so far have been acquired. Backwards, ``released``: at
+    which whatever could publish is released, by fences or by itself; ``acquired``: of the acquire
+    fence that comes before any memory operation. ``sequential``: of the nearest seq_cst fence,
+    with no memory operation between.
     """
 
     released: int
     acquired: int
     sequential: int
 
-    def join(self, other: "Passed") -> "Passed":
+    def join(self, other: "Done") -> "Done":
         """The join of two paths."""
-        return Passed(*map(min, zip(self, other, strict=True)))
+        return Done(*map(min, zip(self, other, strict=True)))
 
 
-AT_ENTRY = Passed(_NOTHING, _NOTHING, _NOTHING)
-IN_A_KERNEL = Passed(_NOTHING, EVERYTHING, _NOTHING)
-"""A thread begins with no read that could still be acquired; a function's caller may have some."""
+NONE_DONE = Done(_NOTHING, _NOTHING, _NOTHING)
+_EVERYTHING_DONE = Done(EVERYTHING, EVERYTHING, EVERYTHING)
+_OUTSIDE: Mapping[bool, Done] = MappingProxyType(
+    {
+        True: Done(_NOTHING, EVERYTHING, _NOTHING),
+        False: Done(EVERYTHING, _NOTHING, _NOTHING),
+    }
+)
+"""Before a thread begins, by whether it is forwards, and after it has ended: it has no read that
+could still be acquired, and publishes nothing; a function's caller may."""
 
 
 def _begins_thread(entry: Block) -> bool:
@@ -233,35 +237,91 @@ def _begins_thread(entry: Block) -> bool:
     return owner is not None and owner.name == "litmus.thread"
 
 
-def redundant_after(op: scoped.FenceOp, passed: Passed) -> Half:
-    """The parts of ``op`` that an earlier fence has done.
+def redundant(op: scoped.FenceOp, done: Done, *, forwards: bool) -> Half:
+    """The parts of ``op`` that an earlier fence has done (``forwards``), or a later one will do.
 
-    No earlier fence has released what it acquires itself.
+    No earlier fence has released what it acquires itself, and it does not release what a later
+    fence acquires.
     """
-    scope = rank_of(op)
-    acquired = passed.acquired >= scope
-    released = passed.released >= scope and (acquired or not op.ordering.data.acquires)
-    return Half(released, acquired, passed.sequential >= scope)
+    scope, ordering = rank_of(op), op.ordering.data
+    released, acquired = done.released >= scope, done.acquired >= scope
+    if forwards:
+        released = released and (acquired or not ordering.acquires)
+    else:
+        acquired = acquired and (released or not ordering.releases)
+    return Half(released, acquired, done.sequential >= scope)
 
 
-def after(op: Operation, passed: Passed) -> Passed:
-    """Carry the ordering done so far over ``op``."""
+def past(op: Operation, done: Done, *, forwards: bool) -> Done:
+    """Carry the ordering done so far (``forwards``), or yet to be done, over ``op``."""
     if type(op) is scoped.FenceOp:
         if not is_plain(op):
-            return passed
+            return done
         scope, ordering = rank_of(op), op.ordering.data
-        released, acquired, sequential = passed
-        if ordering.acquires and acquired < scope:
+        released, acquired, sequential = done
+        if forwards and ordering.acquires and acquired < scope:
             # Its acquired values have not been released since.
             released = sequential = _NOTHING
-        return Passed(
+        if not forwards and ordering.releases:
+            # It releases what has been acquired before it, not what is acquired after it.
+            acquired = sequential = _NOTHING
+        return Done(
             max(released, scope if ordering.releases else _NOTHING),
             max(acquired, scope if ordering.acquires else _NOTHING),
             max(sequential, scope if ordering is Ordering.SEQ_CST else _NOTHING),
         )
     if is_silent(op):
-        return passed
-    return Passed(_NOTHING, min(passed.acquired, acquired_by(op)), _NOTHING)
+        return done
+    if forwards:
+        return Done(_NOTHING, min(done.acquired, acquired_by(op)), _NOTHING)
+    return Done(min(done.released, released_by(op)), _NOTHING, _NOTHING)
+
+
+def _solve(
+    graph: Graph[Block], lines: _Heard, rules: _Rules, *, forwards: bool
+) -> dict[Block, Done]:
+    """The states at the beginnings of blocks, or at their ends: there the greatest fixpoint.
+
+    Greatest, so that a loop that is never left, which needs nothing, does not hide what comes after
+    it.
+    """
+
+    def carry(block: Block, done: Done) -> Done:
+        for _, like in _ordered(lines[block], forwards=forwards):
+            done = rules.past[forwards](like, done)
+        return done
+
+    entry = graph.nodes[0]
+    outside = _OUTSIDE[forwards] if _begins_thread(entry) else NONE_DONE
+    if forwards:
+        return solve(graph, {entry: outside}, carry, Done.join)
+    following = graph.successors.items()
+    ends = {block: _EVERYTHING_DONE if targets else outside for block, targets in following}
+    return solve(graph.backward, ends, carry, Done.join)
+
+
+def _done_at(
+    ops: Set[Operation], blocks: Sequence[Block], *, forwards: bool
+) -> Iterator[tuple[Operation, Done]]:
+    """The state at each of ``ops``."""
+    rules = _Rules()
+    found = _solve(block_graph(blocks), rules.heard(blocks), rules, forwards=forwards)
+    for block in blocks:
+        done = found[block]
+        for op in _ordered(operations(block), forwards=forwards):
+            if op in ops:
+                yield op, done
+            done = past(op, done, forwards=forwards)
+
+
+def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
+    """For each of ``ops`` the rank at which all atomic reads before it have been acquired."""
+    return {op: done.acquired for op, done in _done_at(ops, blocks, forwards=True)}
+
+
+def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
+    """For each of ``ops`` the rank at which all later publications are released."""
+    return {op: done.released for op, done in _done_at(ops, blocks, forwards=False)}
 
 
 def acquired_by(op: Operation) -> int:
@@ -278,91 +338,6 @@ def acquired_by(op: Operation) -> int:
     if kind is scoped.CmpxchgOp:
         acquires = acquires and cast(scoped.CmpxchgOp, op).failure_ordering.data.acquires
     return rank_of(access) if acquires and is_plain(access) else _NOTHING
-
-
-def _solve_forward(graph: Graph[Block], lines: _Heard, rules: _Rules) -> dict[Block, Passed]:
-    def carry(block: Block, state: Passed) -> Passed:
-        for _, like in lines[block]:
-            state = rules.after(like, state)
-        return state
-
-    entry = graph.nodes[0]
-    at_entry = IN_A_KERNEL if _begins_thread(entry) else AT_ENTRY
-    return solve(graph, {entry: at_entry}, carry, Passed.join)
-
-
-def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
-    """For each of ``ops`` the rank at which all atomic reads before it have been acquired."""
-    found: dict[Operation, int] = {}
-    rules = _Rules()
-    passed = _solve_forward(block_graph(blocks), rules.heard(blocks), rules)
-    for block in blocks:
-        state = passed[block]
-        for op in operations(block):
-            if op in ops:
-                found[op] = state.acquired
-            state = after(op, state)
-    return found
-
-
-# The ordering done after
-
-
-class Coming(NamedTuple):
-    """The backward lattice: ranks of scopes, joined by the smaller one.
-
-    ``released``: at which whatever could publish is released, by fences or by itself.
-    ``acquired``, ``sequential``: of the acquire and the seq_cst fence that come before any
-    memory operation.
-    """
-
-    released: int
-    acquired: int
-    sequential: int
-
-    def join(self, other: "Coming") -> "Coming":
-        """The join of two paths."""
-        return Coming(*map(min, zip(self, other, strict=True)))
-
-
-AT_END = Coming(_NOTHING, _NOTHING, _NOTHING)
-AT_A_KERNELS_END = Coming(EVERYTHING, _NOTHING, _NOTHING)
-"""A thread that has ended publishes nothing; a function's caller may."""
-
-
-def _end_of(entry: Block) -> Coming:
-    return AT_A_KERNELS_END if _begins_thread(entry) else AT_END
-
-
-def redundant_before(op: scoped.FenceOp, coming: Coming) -> Half:
-    """The parts of ``op`` that a later fence will do in time.
-
-    This one does not release what a later fence acquires.
-    """
-    scope = rank_of(op)
-    released = coming.released >= scope
-    acquired = coming.acquired >= scope and (released or not op.ordering.data.releases)
-    return Half(released, acquired, coming.sequential >= scope)
-
-
-def ahead(op: Operation, coming: Coming) -> Coming:
-    """Carry the ordering yet to be done over ``op``, backwards."""
-    if type(op) is scoped.FenceOp:
-        if not is_plain(op):
-            return coming
-        scope, ordering = rank_of(op), op.ordering.data
-        released, acquired, sequential = coming
-        if ordering.releases:
-            # It releases what has been acquired before it, not what is acquired after it.
-            acquired = sequential = _NOTHING
-        return Coming(
-            max(released, scope if ordering.releases else _NOTHING),
-            max(acquired, scope if ordering.acquires else _NOTHING),
-            max(sequential, scope if ordering is Ordering.SEQ_CST else _NOTHING),
-        )
-    if is_silent(op):
-        return coming
-    return Coming(min(coming.released, released_by(op)), _NOTHING, _NOTHING)
 
 
 def released_by(op: Operation) -> int:
@@ -382,37 +357,6 @@ def may_publish(op: Operation) -> bool:
     if kind is scoped.LoadOp or _is_whole_barrier(op):
         return False
     return kind is not scoped.StoreOp or not _is_weak(op)
-
-
-def _solve_backward(graph: Graph[Block], lines: _Heard, rules: _Rules) -> dict[Block, Coming]:
-    """The states at the ends of blocks, the greatest fixpoint.
-
-    Greatest, so that a loop that is never left, which needs nothing, does not hide what comes after
-    it.
-    """
-    end, everything = _end_of(graph.nodes[0]), Coming(EVERYTHING, EVERYTHING, EVERYTHING)
-
-    def carry(block: Block, state: Coming) -> Coming:
-        for _, like in reversed(lines[block]):
-            state = rules.ahead(like, state)
-        return state
-
-    ends = {block: everything if targets else end for block, targets in graph.successors.items()}
-    return solve(graph.backward, ends, carry, Coming.join)
-
-
-def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
-    """For each of ``ops`` the rank at which all later publications are released."""
-    found: dict[Operation, int] = {}
-    rules = _Rules()
-    coming = _solve_backward(block_graph(blocks), rules.heard(blocks), rules)
-    for block in blocks:
-        state = coming[block]
-        for op in reversed(operations(block)):
-            if op in ops:
-                found[op] = state.released
-            state = ahead(op, state)
-    return found
 
 
 # Operations

@@ -108,6 +108,10 @@ PROGRAMS: dict[str, SmallProgram] = {
                Fence(RELEASE, AGENT), UP, raised(RELAXED, flag="g")),
         LAST,
     ),
+    "a store between two releases": program(
+        thread(HERE, Fence(RELEASE, AGENT), data(), Fence(RELEASE, AGENT), raised(RELAXED)),
+        READER,
+    ),
     "a fence of both halves before a wider acquire": program(
         WRITER,
         thread(FAR, looked(RELAXED), Fence(ACQ_REL, AGENT), Fence(ACQUIRE, SYSTEM), UP,

@@ -457,8 +457,8 @@ PLANTED = (
     ),
     (
         VIEWS[0],
-        "passes/scoped/merge_fences.py redundant_before: coming.acquired >= scope and (released or "
-        "not op.ordering.data.releases) -> without 'released or not op.ordering.data.releases'",
+        "passes/scoped/merge_fences.py redundant: acquired and (released or not ordering.releases) "
+        "-> without 'released or not ordering.releases'",
     ),
     (
         VIEWS[1],

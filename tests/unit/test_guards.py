@@ -29,7 +29,7 @@ from fencewright.passes.cdna.caches.drop_invalidates import DropInvalidatesPass
 from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
 from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass
 from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
-from fencewright.passes.scoped.merge_fences import Coming
+from fencewright.passes.scoped.merge_fences import Done
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.simulator.core.processes.time_limit import limited
 from fencewright.tools.dev.campaigns.mutants_of_passes import (
@@ -107,19 +107,19 @@ WITHOUT: tuple[tuple[str, str, View], ...] = (
         ON_ONE_L2,
     ),
     (
-        "passes/scoped/merge_fences.py redundant_after: passed.released >= scope and (acquired or "
-        "not op.ordering.data.acquires) -> without 'acquired or not op.ordering.data.acquires'",
+        "passes/scoped/merge_fences.py redundant: released and (acquired or not ordering.acquires) "
+        "-> without 'acquired or not ordering.acquires'",
         "a fence of both halves behind a wider release",
         pass_trials.SCOPED,
     ),
     (
-        "passes/scoped/merge_fences.py redundant_before: coming.acquired >= scope and (released or "
-        "not op.ordering.data.releases) -> without 'released or not op.ordering.data.releases'",
+        "passes/scoped/merge_fences.py redundant: acquired and (released or not ordering.releases) "
+        "-> without 'released or not ordering.releases'",
         "a fence of both halves before a wider acquire",
         pass_trials.SCOPED,
     ),
     (
-        "passes/scoped/merge_fences.py after: if ordering.acquires and acquired < scope -> if False",
+        "passes/scoped/merge_fences.py past: if forwards and ordering.acquires and (acquired < scope) -> if False",
         "release, acquire, release",
         pass_trials.SCOPED,
     ),
@@ -171,12 +171,17 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
         "a release of each space on its own, then a whole one (scoped)",
     ),
     (
-        MERGE + "after: if not is_plain(op) -> if False",
+        MERGE + "past: if not is_plain(op) -> if False",
         "a release of LDS only, then a whole one (scoped)",
     ),
-    (MERGE + "ahead: if not is_plain(op) -> if False", "a release, then one of LDS only (scoped)"),
+    (MERGE + "past: if not is_plain(op) -> if False", "a release, then one of LDS only (scoped)"),
+    (MERGE + "past: if forwards -> if False", "a store between two releases (scoped)"),
     (
-        MERGE + "ahead: if ordering.releases -> if False",
+        MERGE + "released_after: False -> True",
+        "a release fence, a flag, and another one that is not released (folded-sm_90-8.0)",
+    ),
+    (
+        MERGE + "past: if not forwards and ordering.releases -> if False",
         "acquire, release, a wider acquire (scoped)",
     ),
     (
@@ -218,11 +223,11 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
         "a release in a region (only merge-fences)",
     ),
     (
-        MERGE + "_solve_forward: if _begins_thread(entry) -> if True",
+        MERGE + "_solve: if _begins_thread(entry) -> if True",
         "an acquire where a function in LLVM IR begins (only merge-fences)",
     ),
     (
-        MERGE + "_end_of: if _begins_thread(entry) -> if True",
+        MERGE + "_solve: if _begins_thread(entry) -> if True",
         "a release where a function ends (only merge-fences)",
     ),
     (
@@ -343,11 +348,11 @@ ACROSS_AGENTS: tuple[tuple[str, str], ...] = (
         "across_program 3 (gfx942-tgsplit)",
     ),
     (
-        MERGE + "_merge_into_earlier: continue -> (nothing)",
+        MERGE + "_merge: continue -> (nothing)",
         "across_program 51 (folded-sm_70-newest)",
     ),
     (
-        MERGE + "_merge_into_later: continue -> (nothing)",
+        MERGE + "_merge: continue -> (nothing)",
         "across_program 50 (folded-sm_90-8.0)",
     ),
     (MERGE + "_weaken: True -> False", "across_program 50 (folded-sm_90-8.0)"),
@@ -478,10 +483,10 @@ def test_a_fence_on_one_path_makes_none_surplus_that_another_path_needs(
     shown = pass_corpus.find("passes/scoped/merge_fences.py", said)
     assert not shown.problem()
 
-    def known_alone(known: Coming, _: Coming) -> Coming:
+    def known_alone(known: Done, _: Done) -> Done:
         return known
 
-    monkeypatch.setattr(Coming, "join", known_alone)
+    monkeypatch.setattr(Done, "join", known_alone)
     assert shown.problem()
 
 

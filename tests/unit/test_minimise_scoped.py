@@ -29,7 +29,7 @@ from fencewright.mlir_dialects.scoped import BarrierOp, FenceOp
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.scoped import merge_fences
-from fencewright.passes.scoped.merge_fences import EVERYTHING, Coming, MergeFencesPass, Passed
+from fencewright.passes.scoped.merge_fences import EVERYTHING, Done, MergeFencesPass
 from fencewright.simulator.litmus_run import run
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
@@ -230,24 +230,24 @@ def trust_barriers(patch: pytest.MonkeyPatch) -> None:
 
 def forget_stores(patch: pytest.MonkeyPatch) -> None:
     """What comes after a release fence is released by it."""
-    real = merge_fences.after
+    real = merge_fences.past
 
-    def after(op: Operation, passed: Passed) -> Passed:
-        after = real(op, passed)
-        return Passed(max(after.released, passed.released), after.acquired, after.sequential)
+    def past(op: Operation, done: Done, *, forwards: bool) -> Done:
+        after = real(op, done, forwards=forwards)
+        return after._replace(released=max(after.released, done.released)) if forwards else after
 
-    patch.setattr(merge_fences, "after", after)
+    patch.setattr(merge_fences, "past", past)
 
 
 def forget_loads(patch: pytest.MonkeyPatch) -> None:
     """An acquire fence may come after what needs it."""
-    real = merge_fences.ahead
+    real = merge_fences.past
 
-    def ahead(op: Operation, coming: Coming) -> Coming:
-        before = real(op, coming)
-        return before._replace(acquired=max(before.acquired, coming.acquired))
+    def past(op: Operation, done: Done, *, forwards: bool) -> Done:
+        before = real(op, done, forwards=forwards)
+        return before if forwards else before._replace(acquired=max(before.acquired, done.acquired))
 
-    patch.setattr(merge_fences, "ahead", ahead)
+    patch.setattr(merge_fences, "past", past)
 
 
 BROKEN: dict[Break, Threads] = {

@@ -105,8 +105,8 @@ def _does_before(fence: scoped.FenceOp, lost: Half) -> Judge[Operation]:
         if not lost.acquires:
             return Judgement.STOP
         acquired = merge_fences.acquired_by(op)
-        passed = merge_fences.AT_ENTRY._replace(acquired=acquired)
-        does = merge_fences.redundant_after(fence, passed).acquires
+        passed = merge_fences.NONE_DONE._replace(acquired=acquired)
+        does = merge_fences.redundant(fence, passed, forwards=True).acquires
         is_read = acquired < merge_fences.EVERYTHING
         return Judgement.FOUND if does and is_read else Judgement.ON
 
@@ -123,8 +123,8 @@ def _does_after(fence: scoped.FenceOp, lost: Half) -> Judge[Operation]:
 
 def _does_any(other: scoped.FenceOp, fence: scoped.FenceOp, lost: Half) -> bool:
     """True if ``other`` alone does any of the parts that ``fence`` has lost."""
-    passed = merge_fences.after(other, merge_fences.AT_ENTRY)
-    does = merge_fences.redundant_after(fence, passed)
+    passed = merge_fences.past(other, merge_fences.NONE_DONE, forwards=True)
+    does = merge_fences.redundant(fence, passed, forwards=True)
     return any(a and b for a, b in zip(does, lost, strict=True))
 
 
