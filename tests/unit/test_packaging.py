@@ -187,6 +187,16 @@ def test_make_asks_for_the_python_that_the_package_needs() -> None:
     assert f"OLDEST := {needed.removeprefix('>=')}\n" in (ROOT / "Makefile").read_text()
 
 
+def test_types_are_checked_of_each_file_once() -> None:
+    """Folders by links too: those of what is imported, not those that the links lead to."""
+    included = _pyproject()["tool"]["pyright"]["include"]
+    own = [name for name in included if name.startswith("fencewright/")]
+    assert own == [f"fencewright/{name}" for name in FOLDERS]
+    assert not {*FOLDERS} & {*included}
+    links = [each.name for each in (ROOT / "fencewright").iterdir() if each.is_symlink()]
+    assert sorted(links) == [*FOLDERS]
+
+
 # What the package says of itself
 
 
