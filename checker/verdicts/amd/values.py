@@ -34,6 +34,7 @@ from fencewright.lowering.cdna.code.text import KernelArgument, ModifiedRegister
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
+from fencewright.lowering.code.dominance import dominates
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.value import (
@@ -364,22 +365,48 @@ class LaneRegisters(RegisterValues):
         if len(bits) > 1:
             self._take_for_mask(block, register)
             return None
-        value = super()._joined(block, register, before, coming)
-        if _is_vector(register) or value is None or len({*coming}) == 1 or len(before) != 2:
-            return value
-        above = self.dominators[block]
-        if above not in self.wide:
-            return value
-        # A wave may have gone where this thread has not: then it has to have left its bit alone.
-        one, other = coming
-        sides = [self._side(block, p) for p in before]
-        if value.bits != 1 or one is None or other is None or None in sides:
+        is_wide = self.dominators[block] in self.wide and not _is_vector(register)
+        if len({*coming}) == 1 or not (is_wide or (len(before) > 2 and bits == {1})):
+            return super()._joined(block, register, before, coming)
+        known = {p: value for p, value in zip(before, coming, strict=True) if value is not None}
+        around = self.around.get(block, ())
+        is_left = any(loop not in around for p in before for loop in self.around.get(p, ()))
+        if len(known) < len(before) or bits != {1} or is_left:
             return None
-        for side in sides:
-            if side is not None and side is self._some[above]:
-                absent = self.booleans.negated(side)
-                return value if self.booleans.equal_under(absent, one, other) else None
-        return None
+        return self._mask_joined(block, known)
+
+    def _mask_joined(self, block: int, coming: Mapping[int, Value]) -> Value | None:
+        """The thread's bit of a mask where paths meet.
+
+        A wave may have gone where this thread has not: then it has to have left its bit alone.
+        """
+        start, *others = coming
+        if not others:
+            return coming[start]
+        while not all(dominates(self.spans, start, each) for each in coming):
+            start = self.dominators[start]
+        taken, *more = self.graph.successors[start]
+        condition = self.edge_literals.get((start, taken))
+        inside = {
+            each: value
+            for each, value in coming.items()
+            if (taken == block if each == start else dominates(self.spans, taken, each))
+        }
+        outside = {each: value for each, value in coming.items() if each not in inside}
+        if condition is None or len(more) != 1 or not inside or not outside:
+            return None
+        one, other = self._mask_joined(block, inside), self._mask_joined(block, outside)
+        if one is None or other is None:
+            return None
+        booleans = self.booleans
+        absent = booleans.negated(condition)
+        if start in self.wide:
+            gone = absent if condition is self._some[start] else condition
+            if not all(
+                booleans.equal_under(gone, a, b) for a in inside.values() for b in outside.values()
+            ):
+                return None
+        return booleans.either(booleans.both(condition, one), booleans.both(absent, other))
 
     def _chosen_from(self, start: int, block: int, coming: Mapping[int, Value]) -> Value | None:
         # Of more branches than one a wave may take several ways, one after another.
@@ -458,9 +485,11 @@ class LaneRegisters(RegisterValues):
                 step = self.steps[number]
                 if set(names).isdisjoint(step.effects.defines):
                     continue
-                is_masked = _scalar_meaning(step) in _NARROWS and any(
+                meaning = _scalar_meaning(step)
+                is_masked = meaning == amd.LOGIC["and"] and any(
                     _EXEC in _names(each) for each in step.instruction.operands
                 )
+                is_masked |= isinstance(meaning, amd.SaveExec) and not meaning.keeps
                 effects = step.effects
                 is_compared = effects.comparison is not None and effects.unit is Unit.VALU
                 if not is_masked and (not is_compared or _EXEC in effects.defines):
@@ -1410,10 +1439,6 @@ class LaneRegisters(RegisterValues):
         if mask is not None:
             none = self.booleans.both(none, self.booleans.negated(mask))
         self.edge_literals[block, other] = none
-
-
-_NARROWS = (amd.LOGIC["and"], amd.SaveExec(amd.LOGIC["and"]))
-"""The meanings of scalar instructions that leave of a mask the lanes that are also in another."""
 
 
 def _with_joins_apart(flow: Flow, ways: Mapping[tuple[int, int], int]) -> Flow:
