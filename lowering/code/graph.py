@@ -97,27 +97,32 @@ def walk(starts: Iterable[NodeT], following: Callable[[NodeT], Iterable[NodeT]])
 
 
 def postorder(
-    starts: Iterable[NodeT], following: Callable[[NodeT], Iterable[NodeT]]
+    starts: Iterable[NodeT],
+    following: Callable[[NodeT], Iterable[NodeT]],
+    leads_back: Callable[[NodeT, NodeT], object] | None = None,
 ) -> list[NodeT]:
     """The nodes that ``following`` leads to from ``starts``, each after those that it leads to.
 
-    Depth first, so that an edge to a node that is still open leads back; also for graphs that are
-    not written down.
+    Depth first, so that an edge to a node that is still open leads back: ``leads_back`` is called
+    for it. Also for graphs that are not written down.
     """
-    seen, order = set[NodeT](), list[NodeT]()
+    is_open, order = dict[NodeT, bool](), list[NodeT]()
     for start in starts:
-        if start in seen:
+        if start in is_open:
             continue
-        seen.add(start)
+        is_open[start] = True
         stack = [(start, iter(following(start)))]
         while stack:
             node, rest = stack[-1]
             for target in rest:
-                if target not in seen:
-                    seen.add(target)
+                if target not in is_open:
+                    is_open[target] = True
                     stack.append((target, iter(following(target))))
                     break
+                if leads_back is not None and is_open[target]:
+                    leads_back(node, target)
             else:
+                is_open[node] = False
                 order.append(node)
                 stack.pop()
     return order

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fencewright.lowering.code.graph import Graph, Node, NodeT, graph_of
+from fencewright.lowering.code.graph import Graph, Node, NodeT, graph_of, postorder, walk
 
 
 def loops_of(
@@ -35,40 +35,19 @@ def natural_loop(
     if takes is not None and not takes(head):
         return None
     body = {head}
-    work = [*ends]
-    while work:
-        node = work.pop()
-        if node in body:
-            continue
-        if takes is not None and not takes(node):
+    for node in walk(ends, lambda node: () if node == head else graph.predecessors[node]):
+        if takes is not None and node != head and not takes(node):
             return None
         body.add(node)
-        work += graph.predecessors[node]
     return frozenset(body)
 
 
-def back_edges(graph: Graph[NodeT], starts: Iterable[NodeT]) -> Iterator[tuple[NodeT, NodeT]]:
+def back_edges(graph: Graph[NodeT], starts: Iterable[NodeT]) -> list[tuple[NodeT, NodeT]]:
     """The edges to a node that a walk from one of ``starts``, depth first, is inside of."""
-    seen, open_nodes = set[NodeT](), set[NodeT]()
-    for start in starts:
-        if start in seen:
-            continue
-        seen.add(start)
-        open_nodes.add(start)
-        stack = [(start, iter(graph.successors[start]))]
-        while stack:
-            node, targets = stack[-1]
-            for target in targets:
-                if target in open_nodes:
-                    yield node, target
-                elif target not in seen:
-                    seen.add(target)
-                    open_nodes.add(target)
-                    stack.append((target, iter(graph.successors[target])))
-                    break
-            else:
-                open_nodes.discard(node)
-                stack.pop()
+    found: list[tuple[NodeT, NodeT]] = []
+    following = graph.successors.__getitem__
+    postorder(starts, following, lambda node, head: found.append((node, head)))
+    return found
 
 
 def by_head(edges: Iterable[tuple[NodeT, NodeT]]) -> dict[NodeT, list[NodeT]]:
