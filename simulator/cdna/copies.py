@@ -29,8 +29,7 @@ from fencewright.simulator.cdna.instructions import (
     CdnaProgram,
     CdnaThread,
     CopyPoint,
-    LdsLoad,
-    LdsStore,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -238,11 +237,10 @@ def _carrying_out(
     program: CdnaProgram, copy: AsyncCopy, wave: int, agent: int, again: bool
 ) -> Iterator[CdnaInstruction]:
     start, end = CopyPoint(wave, agent), CopyPoint(wave, agent, is_end=True)
-    load: CdnaInstruction = VectorLoad(_COPIED, copy.source, copy.bits)
-    store: CdnaInstruction = LdsStore(copy.destination, _COPIED)
-    if _is_outwards(program, copy):
-        load = LdsLoad(_COPIED, copy.source)
-        store = VectorStore(copy.destination, _COPIED, copy.bits)
+    outwards = _is_outwards(program, copy)
+    here, there = (Segment.LDS, Segment.GLOBAL) if outwards else (Segment.GLOBAL, Segment.LDS)
+    load = VectorLoad(_COPIED, copy.source, () if outwards else copy.bits, here)
+    store = VectorStore(copy.destination, _COPIED, copy.bits if outwards else (), there)
     if again:
         yield Label(_AGAIN)
     yield from (BarrierSignal(start), BarrierWait(start))

@@ -2,7 +2,7 @@
 
 ``bits`` are the cache policy bits as in the assembly (``sc0 sc1 nt``, on gfx908 and gfx90a
 ``glc slc``, on gfx1250 ``scope:SCOPE_DEV``). What they reach on which chip is in ``rows``, and
-so is what ``flat`` accesses, which go where their location is, count in. Sources: MI300 ISA
+so is what flat accesses, which go where their location is, count in. Sources: MI300 ISA
 manual, chapters 4.4, 9, 10; LLVM 24 AMDGPUUsage, Memory Model GFX125x.
 """
 
@@ -21,39 +21,50 @@ def _text(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _segment(flat: bool) -> str:
-    return "flat" if flat else "global"
+class Segment(FastStrEnum):
+    """The memory that an access is of, as mnemonics begin; FLAT: global or LDS, by its address."""
+
+    GLOBAL = "global"
+    FLAT = "flat"
+    LDS = "ds"
+
+
+def _mnemonic(segment: Segment, word: str, in_lds: str) -> str:
+    return f"{segment}_{in_lds if segment is Segment.LDS else word}"
 
 
 @dataclass(frozen=True, slots=True)
 class VectorLoad:
-    """``dst = location`` through the vector L1 (``flat``: or LDS)."""
+    """``dst = location`` through the vector L1, or from LDS."""
 
     dst: str
     location: str
     bits: Bits = ()
-    flat: bool = False
+    segment: Segment = Segment.GLOBAL
 
     def __str__(self) -> str:
-        return _text(f"{_segment(self.flat)}_load {self.dst}, {self.location}", *self.bits)
+        name = _mnemonic(self.segment, "load", "read")
+        return _text(f"{name} {self.dst}, {self.location}", *self.bits)
 
 
 @dataclass(frozen=True, slots=True)
 class VectorStore:
-    """``location = value`` through the vector L1 (``flat``: or LDS)."""
+    """``location = value`` through the vector L1, or to LDS."""
 
     location: str
     value: Operand
     bits: Bits = ()
-    flat: bool = False
+    segment: Segment = Segment.GLOBAL
 
     def __str__(self) -> str:
-        return _text(f"{_segment(self.flat)}_store {self.location}, {self.value}", *self.bits)
+        name = _mnemonic(self.segment, "store", "write")
+        return _text(f"{name} {self.location}, {self.value}", *self.bits)
 
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """A read-modify-write at the L2 or beyond. ``dst`` takes the old value if there is one.
+    """A read-modify-write at the L2 or beyond, or in LDS. ``dst`` takes the old value if there is
+    one.
 
     On gfx942 and gfx950 bit sc0, on gfx908 and gfx90a bit glc goes with ``dst``.
     """
@@ -63,11 +74,12 @@ class Atomic:
     value: Operand
     dst: str | None = None
     bits: Bits = ()
-    flat: bool = False
+    segment: Segment = Segment.GLOBAL
 
     def __str__(self) -> str:
         place = f"{self.dst}, {self.location}" if self.dst else self.location
-        return _text(f"{_segment(self.flat)}_atomic_{self.kind} {place}, {self.value}", *self.bits)
+        name = _mnemonic(self.segment, f"atomic_{self.kind}", self.kind)
+        return _text(f"{name} {place}, {self.value}", *self.bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,62 +91,14 @@ class CompareSwap:
     new: Operand
     dst: str | None = None
     bits: Bits = ()
-    flat: bool = False
+    segment: Segment = Segment.GLOBAL
 
     def __str__(self) -> str:
         place = f"{self.dst}, {self.location}" if self.dst else self.location
-        operands = f"{place}, {self.new}, {self.compare}"
-        return _text(f"{_segment(self.flat)}_atomic_cmpswap {operands}", *self.bits)
-
-
-@dataclass(frozen=True, slots=True)
-class LdsLoad:
-    """``dst = location`` in LDS."""
-
-    dst: str
-    location: str
-
-    def __str__(self) -> str:
-        return f"ds_read {self.dst}, {self.location}"
-
-
-@dataclass(frozen=True, slots=True)
-class LdsStore:
-    """``location = value`` in LDS."""
-
-    location: str
-    value: Operand
-
-    def __str__(self) -> str:
-        return f"ds_write {self.location}, {self.value}"
-
-
-@dataclass(frozen=True, slots=True)
-class LdsAtomic:
-    """A read-modify-write in LDS; ``dst`` takes the old value if there is one."""
-
-    kind: RmwKind
-    location: str
-    value: Operand
-    dst: str | None = None
-
-    def __str__(self) -> str:
-        place = f"{self.dst}, {self.location}" if self.dst else self.location
-        return f"ds_{self.kind} {place}, {self.value}"
-
-
-@dataclass(frozen=True, slots=True)
-class LdsCompareSwap:
-    """Writes ``new`` if ``location`` in LDS holds ``compare``; ``dst`` takes the old value."""
-
-    location: str
-    compare: Operand
-    new: Operand
-    dst: str | None = None
-
-    def __str__(self) -> str:
-        place = f"{self.dst}, {self.location}" if self.dst else self.location
-        return f"ds_cmpst {place}, {self.compare}, {self.new}"
+        values = (self.new, self.compare)
+        one, other = values[::-1] if self.segment is Segment.LDS else values
+        name = _mnemonic(self.segment, "atomic_cmpswap", "cmpst")
+        return _text(f"{name} {place}, {one}, {other}", *self.bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,12 +357,10 @@ def _named(mnemonic: str, operand: str, m0: int | None) -> "SplitBarrier | None"
 
 
 VectorAccess = VectorLoad | VectorStore | Atomic | CompareSwap
-LdsAccess = LdsLoad | LdsStore | LdsAtomic | LdsCompareSwap
 NamedBarrierStep = BarrierInit | BarrierJoin | BarrierLeave
 SplitBarrier = BarrierSignal | BarrierWait | NamedBarrierStep
 CdnaInstruction = (
     VectorAccess
-    | LdsAccess
     | AsyncCopy
     | AsyncWait
     | ScalarLoad

@@ -36,13 +36,9 @@ from fencewright.simulator.cdna.instructions import (
     CdnaProgram,
     CompareSwap,
     CopyPoint,
-    LdsAccess,
-    LdsAtomic,
-    LdsCompareSwap,
-    LdsLoad,
-    LdsStore,
     NamedBarrier,
     ScalarLoad,
+    Segment,
     VectorAccess,
     VectorLoad,
     VectorStore,
@@ -344,9 +340,6 @@ class CompiledProgram:
         match instruction:
             case VectorLoad() | VectorStore() | Atomic() | CompareSwap():
                 self._vector(op, instruction)
-            case LdsLoad() | LdsStore() | LdsAtomic() | LdsCompareSwap():
-                self._access(op, instruction)
-                self._note_counters(op, CounterClass.LDS)
             case ScalarLoad():
                 self._access(op, instruction)
                 op.code = StepKind.SCALAR_LOAD
@@ -395,7 +388,12 @@ class CompiledProgram:
 
     def _vector(self, op: Op, instruction: VectorAccess) -> None:
         self._access(op, instruction)
-        op.flat = instruction.flat
+        if instruction.segment is Segment.LDS:
+            if not op.in_lds:
+                raise ProgramError(f"{instruction.location} is not in LDS")
+            self._note_counters(op, CounterClass.LDS)
+            return
+        op.flat = instruction.segment is Segment.FLAT
         if op.in_lds and not op.flat:
             raise ProgramError(f"{instruction.location} is in LDS: use a ds_ or flat access")
         returns = op.code is StepKind.LOAD or op.dst >= 0
@@ -446,33 +444,31 @@ class CompiledProgram:
             )
         return tuple(map(requested.get, self.counters))
 
-    def _access(self, op: Op, instruction: VectorAccess | LdsAccess | ScalarLoad) -> None:
+    def _access(self, op: Op, instruction: VectorAccess | ScalarLoad) -> None:
         """Note the location, operands and arithmetic of an access."""
         location = self.program.location(instruction.location)
         in_lds = location.space is AddressSpace.LOCAL
         if in_lds and self.program.threads[op.wave].placement.workgroup != location.workgroup:
             raise ProgramError(f"{location.name} is LDS of work-group {location.workgroup}")
-        if not in_lds and isinstance(instruction, LdsAccess):
-            raise ProgramError(f"{location.name} is not in LDS")
         if in_lds and isinstance(instruction, ScalarLoad):
             raise ProgramError(f"{location.name} is in LDS, which scalar loads do not reach")
         number = (self._lds_number if in_lds else self._line_number)[location.name]
         op.line, op.in_lds = number, in_lds
         wave = op.wave
         match instruction:
-            case VectorLoad() | LdsLoad() | ScalarLoad():
+            case VectorLoad() | ScalarLoad():
                 op.code = StepKind.LOAD
-            case VectorStore() | LdsStore():
+            case VectorStore():
                 op.code = StepKind.STORE
                 op.a = self._operand(wave, instruction.value)
                 return
-            case Atomic() | LdsAtomic():
+            case Atomic():
                 if instruction.kind not in RMW:
                     raise ProgramError(f"{instruction.kind} is not integer arithmetic")
                 op.code = StepKind.ATOMIC
                 op.function = RMW[instruction.kind]
                 op.a = self._operand(wave, instruction.value)
-            case CompareSwap() | LdsCompareSwap():
+            case CompareSwap():
                 op.code = StepKind.COMPARE_SWAP
                 op.a = self._operand(wave, instruction.new)
                 op.b = self._operand(wave, instruction.compare)

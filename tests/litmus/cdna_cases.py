@@ -12,10 +12,8 @@ from fencewright.simulator.cdna.instructions import (
     CacheInstruction,
     CdnaInstruction,
     CompareSwap,
-    LdsAtomic,
-    LdsLoad,
-    LdsStore,
     ScalarLoad,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -524,9 +522,12 @@ def other_memories() -> list[Case]:
             name, condition, (places[0], first), (places[1], second), on=on, locations=locations
         )
 
-    lds_reader: Code = (LdsLoad("r0", "g"), LdsLoad("r1", "s"))
-    flat_s = VectorStore("s", 1, flat=True)
-    ready: Code = (LdsStore("s", 1), LGKM, store("f", 1, "sc0"))
+    lds_reader: Code = (
+        VectorLoad("r0", "g", segment=Segment.LDS),
+        VectorLoad("r1", "s", segment=Segment.LDS),
+    )
+    flat_s = VectorStore("s", 1, segment=Segment.FLAT)
+    ready: Code = (VectorStore("s", 1, segment=Segment.LDS), LGKM, store("f", 1, "sc0"))
 
     def split(name: str, condition: str, first: Code, second: Code) -> Case:
         return group(name, condition, first, second, (x,), GFX942_SPLIT, (SPLIT0, SPLIT1))
@@ -534,14 +535,32 @@ def other_memories() -> list[Case]:
     zero, no_zero = "exists (P1:r1 == 0)", "~exists (P1:r1 == 0)"
     barrier_reader: Code = (WorkgroupBarrier(), load("r1", "x"))
     return [
-        group("lds-mp", UNSEEN, (LdsStore("s", 1), LdsStore("g", 1)), lds_reader, (s, g)),
-        group("lds-mp-flat", SEEN, (flat_s, LdsStore("g", 1)), lds_reader, (s, g)),
-        group("lds-mp-flat-waited", UNSEEN, (flat_s, LGKM, LdsStore("g", 1)), lds_reader, (s, g)),
+        group(
+            "lds-mp",
+            UNSEEN,
+            (VectorStore("s", 1, segment=Segment.LDS), VectorStore("g", 1, segment=Segment.LDS)),
+            lds_reader,
+            (s, g),
+        ),
+        group(
+            "lds-mp-flat",
+            SEEN,
+            (flat_s, VectorStore("g", 1, segment=Segment.LDS)),
+            lds_reader,
+            (s, g),
+        ),
+        group(
+            "lds-mp-flat-waited",
+            UNSEEN,
+            (flat_s, LGKM, VectorStore("g", 1, segment=Segment.LDS)),
+            lds_reader,
+            (s, g),
+        ),
         group(
             "lds-flag-guards-global",
             UNSEEN,
-            (store("x", 1), LdsStore("g", 1)),
-            (LdsLoad("r0", "g"), LGKM, load("r1", "x")),
+            (store("x", 1), VectorStore("g", 1, segment=Segment.LDS)),
+            (VectorLoad("r0", "g", segment=Segment.LDS), LGKM, load("r1", "x")),
             (x, g),
         ),
         # The machine's L1 stage is passed at issue, in order over the waves of a CU, so that a
@@ -550,28 +569,28 @@ def other_memories() -> list[Case]:
             "global-flag-guards-lds",
             UNSEEN,
             ready,
-            (load("r0", "f", "sc0"), LdsLoad("r1", "s")),
+            (load("r0", "f", "sc0"), VectorLoad("r1", "s", segment=Segment.LDS)),
             (f, s),
         ),
         group(
             "global-flag-guards-lds-waited",
             UNSEEN,
             ready,
-            (load("r0", "f", "sc0"), VM, LdsLoad("r1", "s")),
+            (load("r0", "f", "sc0"), VM, VectorLoad("r1", "s", segment=Segment.LDS)),
             (f, s),
         ),
         group(
             "global-flag-guards-lds-without-release-wait",
             SEEN,
             without(ready, 1),
-            (load("r0", "f", "sc0"), VM, LdsLoad("r1", "s")),
+            (load("r0", "f", "sc0"), VM, VectorLoad("r1", "s", segment=Segment.LDS)),
             (f, s),
         ),
         group(
             "lds-rmw",
             "~exists (s != 2)",
-            (LdsAtomic(RmwKind.ADD, "s", 1, "r0"),),
-            (LdsAtomic(RmwKind.ADD, "s", 1),),
+            (Atomic(RmwKind.ADD, "s", 1, "r0", segment=Segment.LDS),),
+            (Atomic(RmwKind.ADD, "s", 1, segment=Segment.LDS),),
             (s,),
         ),
         case(

@@ -20,10 +20,8 @@ from fencewright.simulator.cdna.instructions import (
     CacheInstruction,
     CdnaInstruction,
     CdnaProgram,
-    LdsAtomic,
-    LdsLoad,
-    LdsStore,
     ScalarLoad,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -180,11 +178,11 @@ class _Maker:
     def _lds_flag(self, wave: int, name: str, sends: bool) -> None:
         if sends:
             self._release(wave)
-            self.code[wave].append(LdsStore(name, 1))
+            self.code[wave].append(VectorStore(name, 1, segment=Segment.LDS))
             return
         dst = self._register()
         self.flags[wave, dst] = 1
-        self.code[wave].append(LdsLoad(dst, name))
+        self.code[wave].append(VectorLoad(dst, name, segment=Segment.LDS))
         self._acquire(wave)
 
     def _flag(self, wave: int, name: str, near: bool, here: bool, sends: bool) -> None:
@@ -275,21 +273,21 @@ class _Maker:
             if how == "scalar":
                 code.append(ScalarLoad(dst, name))
             elif name == "s":
-                code.append(LdsLoad(dst, name))
+                code.append(VectorLoad(dst, name, segment=Segment.LDS))
             else:
                 code.append(VectorLoad(dst, name, self._bits(is_store=False)))
             return
         if how == "store":
             self.values[name] = new
             code.append(
-                LdsStore(name, new)
+                VectorStore(name, new, segment=Segment.LDS)
                 if name == "s"
                 else VectorStore(name, new, self._bits(is_store=True))
             )
             return
         self.values[name] = value + 16
         code.append(
-            LdsAtomic(RmwKind.ADD, name, 16)
+            Atomic(RmwKind.ADD, name, 16, segment=Segment.LDS)
             if name == "s"
             else Atomic(RmwKind.ADD, name, 16, bits=self._atomic(()))
         )

@@ -21,10 +21,8 @@ from fencewright.simulator.cdna.instructions import (
     CdnaProgram,
     CdnaThread,
     CompareSwap,
-    LdsAtomic,
-    LdsLoad,
-    LdsStore,
     ScalarLoad,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -105,21 +103,21 @@ def memory_instructions(
     returns: tuple[str, ...] = ("glc",) if old else ("sc0",)
     scope: tuple[str, ...] = () if old else draw(st.sampled_from(((), ("sc1",))))
     vector: tuple[CdnaInstruction, ...] = (
-        VectorLoad(dst, x, load_bits, flat),
-        VectorStore(x, value, store_bits, flat),
+        VectorLoad(dst, x, load_bits, Segment.FLAT if flat else Segment.GLOBAL),
+        VectorStore(x, value, store_bits, Segment.FLAT if flat else Segment.GLOBAL),
     )
     rare: tuple[CdnaInstruction, ...] = (
-        Atomic(RmwKind.ADD, x, value, None, scope, flat),
+        Atomic(RmwKind.ADD, x, value, None, scope, Segment.FLAT if flat else Segment.GLOBAL),
         Atomic(RmwKind.XCHG, x, value, dst, (*returns, *scope)),
         CompareSwap(x, 0, value, dst, (*returns, *scope)),
         WorkgroupBarrier(),
     )
     local: tuple[CdnaInstruction, ...] = (
-        LdsLoad(dst, "s"),
-        LdsStore("s", value),
-        LdsAtomic(RmwKind.ADD, "s", value, dst),
-        VectorLoad(dst, "s", (), True),
-        VectorStore("s", value, (), True),
+        VectorLoad(dst, "s", segment=Segment.LDS),
+        VectorStore("s", value, segment=Segment.LDS),
+        Atomic(RmwKind.ADD, "s", value, dst, segment=Segment.LDS),
+        VectorLoad(dst, "s", (), Segment.FLAT),
+        VectorStore("s", value, (), Segment.FLAT),
     )
     choices: list[tuple[CdnaInstruction, ...]] = [rare, WAITS, CACHE[chip]]
     choices += [vector] * 3

@@ -12,9 +12,8 @@ from fencewright.simulator.cdna.instructions import (
     CdnaInstruction,
     CdnaProgram,
     CompareSwap,
-    LdsLoad,
-    LdsStore,
     ScalarLoad,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -135,8 +134,13 @@ def test_compare_swap(compare: int, new: int):
         (VectorLoad("r", "x"), VectorStore("y", "r")),
         (VectorLoad("r", "x"), VectorLoad("q", "y"), Wait(vmcnt=2), VectorStore("y", "r")),
         (VectorLoad("r", "x"), Wait(lgkmcnt=0), VectorStore("y", "r")),
-        (VectorLoad("r", "x", flat=True), Wait(vmcnt=0), VectorStore("y", "r")),
-        (VectorLoad("r", "x", flat=True), VectorLoad("q", "y"), Wait(1, 0), VectorStore("y", "r")),
+        (VectorLoad("r", "x", segment=Segment.FLAT), Wait(vmcnt=0), VectorStore("y", "r")),
+        (
+            VectorLoad("r", "x", segment=Segment.FLAT),
+            VectorLoad("q", "y"),
+            Wait(1, 0),
+            VectorStore("y", "r"),
+        ),
         (ScalarLoad("r", "x"), ScalarLoad("q", "x"), Wait(lgkmcnt=1), VectorStore("y", "r")),
         (VectorLoad("r", "x"), Move("r", 1)),
         (VectorLoad("r", "x"), Branch("end", "r"), Label("end")),
@@ -160,7 +164,7 @@ def test_unwaited_register_is_an_error(code: Code):
             Wait(vmcnt=1),
             VectorStore("y", "r"),
         ),
-        (VectorLoad("r", "x", flat=True), Wait(0, 0), VectorStore("y", "r")),
+        (VectorLoad("r", "x", segment=Segment.FLAT), Wait(0, 0), VectorStore("y", "r")),
         (ScalarLoad("r", "x"), Wait(lgkmcnt=0), VectorStore("y", "r")),
         (VectorLoad("r", "x"), VectorLoad("r", "y"), Wait(vmcnt=0), VectorStore("y", "r")),
         (VectorStore("y", "r"),),
@@ -178,7 +182,12 @@ def test_error_in_one_wave_does_not_hide_the_other():
 
 
 def test_lds_counts_in_order():
-    reads: Code = (LdsLoad("r", "s"), LdsLoad("q", "t"), Wait(lgkmcnt=1), LdsStore("t", "r"))
+    reads: Code = (
+        VectorLoad("r", "s", segment=Segment.LDS),
+        VectorLoad("q", "t", segment=Segment.LDS),
+        Wait(lgkmcnt=1),
+        VectorStore("t", "r", segment=Segment.LDS),
+    )
     assert not alone(*reads, locations=(S, T)).errors
 
 
@@ -304,10 +313,14 @@ def test_trace_search_is_bounded():
         ((Atomic(RmwKind.ADD, "x", 1, "r"),), None, "asks for the old value"),
         ((Atomic(RmwKind.ADD, "x", 1, None, ("sc0",)),), None, "asks for the old value"),
         ((Atomic(RmwKind.FADD, "x", 1),), None, "fadd is not integer arithmetic"),
-        ((LdsLoad("r", "x"),), None, "x is not in LDS"),
+        ((VectorLoad("r", "x", segment=Segment.LDS),), None, "x is not in LDS"),
         ((VectorLoad("r", "s"),), None, "s is in LDS: use a ds_ or flat access"),
         ((ScalarLoad("r", "s"),), None, "s is in LDS"),
-        ((LdsLoad("r", "s"),), CdnaConfiguration(tgsplit=True), "no LDS in tgsplit"),
+        (
+            (VectorLoad("r", "s", segment=Segment.LDS),),
+            CdnaConfiguration(tgsplit=True),
+            "no LDS in tgsplit",
+        ),
         ((Branch("end"),), None, "no label 'end'"),
         ((Label("a"), Label("a")), None, "label 'a' stands twice"),
         ((VectorStore("x", 1 << 32),), None, "does not fit 32 bits"),
@@ -350,7 +363,9 @@ def test_location_errors():
         CdnaMachine(program(locations=(Location("p", space=AddressSpace.PRIVATE),)))
     foreign = Location("s", space=AddressSpace.LOCAL, workgroup=3)
     with pytest.raises(ProgramError, match="LDS of work-group 3"):
-        CdnaMachine(program((HERE, (LdsLoad("r", "s"),)), locations=(foreign,)))
+        CdnaMachine(
+            program((HERE, (VectorLoad("r", "s", segment=Segment.LDS),)), locations=(foreign,))
+        )
     with pytest.raises(ProgramError, match="no register P0:nope"):
         CdnaMachine(program((HERE, ()), observed=(Register(0, "nope"),)))
 

@@ -20,6 +20,7 @@ from fencewright.simulator.cdna.instructions import (
     CacheInstruction,
     CdnaInstruction,
     CdnaProgram,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -331,7 +332,7 @@ MATES = Placement(0, 1, 1)
 WAITS_FOR_MATE: Code = (
     STORES_TWICE[0],
     *wait_for("x", 0, ("sc1",)),
-    VectorStore("x", 0, ("sc1",), True),
+    VectorStore("x", 0, ("sc1",), Segment.FLAT),
 )
 
 BROKEN: dict[type[ProgressEngine], tuple[CdnaProgram, CdnaConfiguration]] = {

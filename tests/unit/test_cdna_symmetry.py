@@ -20,8 +20,8 @@ from fencewright.simulator.cdna.instructions import (
     CdnaInstruction,
     CdnaProgram,
     CompareSwap,
-    LdsAtomic,
     ScalarLoad,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -211,14 +211,22 @@ def test_outcomes_of_the_named_cases(name: str) -> None:
 
 
 def test_lds_and_barriers_of_mates_that_are_equal() -> None:
-    mates: Code = (LdsAtomic(RmwKind.ADD, "s", 1, "r"), Wait(lgkmcnt=0), WorkgroupBarrier(), *COUNT)
+    mates: Code = (
+        Atomic(RmwKind.ADD, "s", 1, "r", segment=Segment.LDS),
+        Wait(lgkmcnt=0),
+        WorkgroupBarrier(),
+        *COUNT,
+    )
     lds = Location("s", space=AddressSpace.LOCAL, workgroup=0)
     three = program(*((Placement(), mates) for _ in range(3)), locations=(X, lds))
     plain, reduced = compare(three)
     assert reduced < plain
     two = [replace(lds, name=f"s{n}", workgroup=n) for n in range(2)]
     groups = program(
-        *((far(n), (LdsAtomic(RmwKind.ADD, f"s{n}", 1, "r"), *COUNT[:1])) for n in range(2)),
+        *(
+            (far(n), (Atomic(RmwKind.ADD, f"s{n}", 1, "r", segment=Segment.LDS), *COUNT[:1]))
+            for n in range(2)
+        ),
         locations=(X, *two),
     )
     assert interchangeable(compiled(groups)) == [[0, 1]]

@@ -1,13 +1,11 @@
 """The machine of gfx10 and gfx11: the engine against the definition, LLVM's sequences, the readings."""
 
-import os
 from dataclasses import dataclass, replace
 from itertools import product
 
 import pytest
-from campaigns import Share, draws
-from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from machine_programs import engine_test, programs
 
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
@@ -17,16 +15,13 @@ from fencewright.simulator.cdna.instructions import (
     CdnaInstruction,
     CdnaProgram,
     CompareSwap,
-    LdsAtomic,
-    LdsLoad,
-    LdsStore,
     ScalarLoad,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
     WorkgroupBarrier,
 )
-from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import (
     DEFAULT_READINGS,
     EVERY_READING,
@@ -39,18 +34,12 @@ from fencewright.simulator.cdna.wave import StepKind
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import (
-    Branch,
-    Label,
     Location,
     Placement,
     Program,
     ProgramError,
     Thread,
 )
-
-THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
-EXAMPLES = 4_000 if THOROUGH else 200
-PLAIN_LIMIT = 60_000 if THOROUGH else 3_000
 
 Code = tuple[CdnaInstruction, ...]
 Readings = frozenset[Interpretation]
@@ -75,13 +64,15 @@ WAITS = (Wait(0), Wait(vscnt=0), Wait(0, 0), Wait(0, 0, 0), Wait(1))
 
 
 @st.composite
-def placements(draw: st.DrawFn, waves: int, split: bool) -> list[Placement]:
+def placements(draw: st.DrawFn, waves: int, configuration: CdnaConfiguration) -> list[Placement]:
     """Waves of one or several work-groups, each in one shader array, and in CU mode on one CU."""
     result: list[Placement] = []
     for wave in range(waves):
         if result and draw(st.integers(0, 2)):
             mate = result[-1]
-            result.append(replace(mate, cu=draw(st.integers(0, 1)) if split else mate.cu))
+            result.append(
+                replace(mate, cu=draw(st.integers(0, 1)) if configuration.tgsplit else mate.cu)
+            )
             continue
         agent = draw(st.sampled_from((0, 0, 1)))
         xcd, cu = draw(st.integers(0, 1)), draw(st.integers(0, 1))
@@ -95,11 +86,11 @@ def instructions(draw: st.DrawFn, dst: str, value: int, lds: bool) -> CdnaInstru
     x = draw(st.sampled_from("xxy"))
     flat = draw(st.integers(0, 5)) == 0
     vector: Code = (
-        VectorLoad(dst, x, draw(st.sampled_from(BITS)), flat),
-        VectorStore(x, value, (), flat),
+        VectorLoad(dst, x, draw(st.sampled_from(BITS)), Segment.FLAT if flat else Segment.GLOBAL),
+        VectorStore(x, value, (), Segment.FLAT if flat else Segment.GLOBAL),
     )
     rare: Code = (
-        Atomic(RmwKind.ADD, x, value, None, (), flat),
+        Atomic(RmwKind.ADD, x, value, None, (), Segment.FLAT if flat else Segment.GLOBAL),
         Atomic(RmwKind.XCHG, x, value, dst, ("glc",)),
         CompareSwap(x, 0, value, dst, ("glc",)),
         WorkgroupBarrier(),
@@ -107,71 +98,19 @@ def instructions(draw: st.DrawFn, dst: str, value: int, lds: bool) -> CdnaInstru
         CacheInstruction("s_dcache_inv"),
     )
     local: Code = (
-        LdsLoad(dst, "s"),
-        LdsStore("s", value),
-        LdsAtomic(RmwKind.ADD, "s", value, dst),
-        VectorLoad(dst, "s", (), True),
-        VectorStore("s", value, (), True),
+        VectorLoad(dst, "s", segment=Segment.LDS),
+        VectorStore("s", value, segment=Segment.LDS),
+        Atomic(RmwKind.ADD, "s", value, dst, segment=Segment.LDS),
+        VectorLoad(dst, "s", (), Segment.FLAT),
+        VectorStore("s", value, (), Segment.FLAT),
     )
     choices = [rare, WAITS, (GL0, GL1), (GL1, GL1), vector, vector, vector, *[local] * (2 * lds)]
     return draw(st.sampled_from(draw(st.sampled_from(choices))))
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
-    """Two or three short waves that load, store, wait and maintain caches at random."""
-    configuration = draw(st.sampled_from(CONFIGURATIONS))
-    waves = draw(st.sampled_from((2, 2, 3)))
-    places = draw(placements(waves, configuration.tgsplit))
-    locations = [Location(name) for name in "xy"]
-    lds = draw(st.integers(0, 3)) == 0
-    if lds:
-        locations.append(Location("s", space=AddressSpace.LOCAL, workgroup=0))
-    threads: list[Thread[CdnaInstruction]] = []
-    for wave, place in enumerate(places):
-        code: list[CdnaInstruction] = []
-        for i in range(draw(st.integers(1, 5 if waves == 2 else 3))):
-            local = lds and place.workgroup == 0
-            code.append(draw(instructions(f"r{i}", 10 * wave + i + 1, local)))
-        loaded = [dst for each in code if (dst := getattr(each, "dst", None))]
-        if loaded:
-            code += draw(st.sampled_from(uses(draw(st.sampled_from(loaded)))))
-        threads.append(Thread(place, tuple(code)))
-    return Program(tuple(locations), tuple(threads)), configuration
-
-
-def uses(register: str) -> tuple[Code, ...]:
-    """Nothing, a use of a loaded register with and without its wait, and a branch on it."""
-    use, every = VectorStore("x", register), Wait(0, 0, 0)
-    branch: Code = (every, Branch("end", register), VectorStore("y", 9), Label("end"))
-    return (), (), (every, use), (use,), branch
-
-
-RANDOM = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
-
-
-@pytest.mark.parametrize("share", draws(12))
-def test_engine_equals_the_plain_machine(share: Share) -> None:
-    @seed(share.number)
-    @settings(RANDOM, max_examples=EXAMPLES // share.count)
-    @given(programs())
-    def check(example: tuple[CdnaProgram, CdnaConfiguration]) -> None:
-        compare(*example)
-
-    check()
-
-
-def compare(program: CdnaProgram, configuration: CdnaConfiguration) -> None:
-    """Fail where the engine and the plain machine differ."""
-    plain = explore(CdnaMachine(program, configuration), PLAIN_LIMIT)
-    engine = explore(CdnaEngine(program, configuration))
-    assert engine.complete
-    assert plain.outcomes.states <= engine.outcomes.states
-    assert plain.errors <= engine.errors
-    if plain.complete:
-        assert plain.outcomes == engine.outcomes
-        assert plain.errors == engine.errors
-        assert engine.states <= plain.states
+test_engine_equals_the_plain_machine = engine_test(
+    programs(CONFIGURATIONS, placements, instructions, Wait(0, 0, 0))
+)
 
 
 class TooEarly(CdnaEngine):
@@ -420,8 +359,14 @@ def test_wgp_mode_has_lds_and_a_work_group_on_two_cus() -> None:
     program: CdnaProgram = Program(
         (Location("s", space=AddressSpace.LOCAL, workgroup=0),),
         (
-            Thread(HERE, (LdsStore("s", 1), Wait(lgkmcnt=0), WorkgroupBarrier())),
-            Thread(Placement(cu=1), (WorkgroupBarrier(), LdsLoad("r", "s"), Wait(lgkmcnt=0))),
+            Thread(
+                HERE,
+                (VectorStore("s", 1, segment=Segment.LDS), Wait(lgkmcnt=0), WorkgroupBarrier()),
+            ),
+            Thread(
+                Placement(cu=1),
+                (WorkgroupBarrier(), VectorLoad("r", "s", segment=Segment.LDS), Wait(lgkmcnt=0)),
+            ),
         ),
         (Register(1, "r"),),
     )

@@ -18,8 +18,7 @@ from fencewright.simulator.cdna.instructions import (
     BarrierWait,
     CdnaInstruction,
     CdnaProgram,
-    LdsLoad,
-    LdsStore,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -70,7 +69,7 @@ def values(*threads: tuple[CdnaInstruction, ...], of: str = "P1:r0") -> set[int]
 
 
 TO_LDS = AsyncCopy("tile", "data")
-READ = (*MEET, LdsLoad("r0", "tile"), ALL)
+READ = (*MEET, VectorLoad("r0", "tile", segment=Segment.LDS), ALL)
 
 
 def test_a_barrier_does_not_wait_for_a_copy() -> None:
@@ -96,7 +95,7 @@ def test_copies_of_both_directions_are_not_in_order() -> None:
 
 
 def test_a_copy_is_not_in_order_with_the_waves_own_accesses_to_lds() -> None:
-    own = LdsStore("tile", 7)
+    own = VectorStore("tile", 7, segment=Segment.LDS)
     assert values((own, TO_LDS, AsyncWait(0), ALL, *MEET), READ) == {7, 42}
     assert values((own, ALL, TO_LDS, AsyncWait(0), *MEET), READ) == {42}
 
@@ -104,8 +103,13 @@ def test_a_copy_is_not_in_order_with_the_waves_own_accesses_to_lds() -> None:
 def test_a_copy_back_is_in_memory_once_it_has_been_waited_for() -> None:
     back = AsyncCopy("data", "tile")
     reader = (*MEET, VectorLoad("r0", "data"), ALL)
-    assert values((LdsStore("tile", 7), ALL, back, AsyncWait(0), *MEET), reader) == {7}
-    assert values((LdsStore("tile", 7), ALL, back, *MEET), reader) == {7, 42}
+    assert values(
+        (VectorStore("tile", 7, segment=Segment.LDS), ALL, back, AsyncWait(0), *MEET), reader
+    ) == {7}
+    assert values((VectorStore("tile", 7, segment=Segment.LDS), ALL, back, *MEET), reader) == {
+        7,
+        42,
+    }
 
 
 def test_a_copy_begins_when_it_is_issued() -> None:
@@ -138,12 +142,12 @@ def twice(*body: CdnaInstruction) -> tuple[CdnaInstruction, ...]:
     return (Move("left", 2), Label("again"), *body, less, Branch("again", "left"))
 
 
-BOTH_TIMES = twice(*MEET, LdsLoad("r0", "tile"), ALL, *MEET)
+BOTH_TIMES = twice(*MEET, VectorLoad("r0", "tile", segment=Segment.LDS), ALL, *MEET)
 
 
 def test_a_copy_in_a_loop_is_one_each_time() -> None:
     """The second may be under way while what the first has left is read."""
-    clears = (LdsStore("tile", 7), ALL)
+    clears = (VectorStore("tile", 7, segment=Segment.LDS), ALL)
     loop = twice(*clears, TO_LDS, AsyncWait(0), *MEET, *MEET)
     assert values(loop, BOTH_TIMES) == {42}
     loop = twice(*clears, TO_LDS, *MEET, AsyncWait(0), *MEET)
@@ -155,7 +159,11 @@ def test_copies_of_two_times_may_be_outstanding() -> None:
     loop = (*twice(TO_LDS, AsyncWait(1)), *MEET)
     assert values((*loop[:-2], AsyncWait(0), *MEET), READ) == {42}
     assert values((AsyncCopy("other", "more"), AsyncWait(1), *MEET), READ) == {0}
-    back = (LdsStore("tile", 7), ALL, *twice(AsyncCopy("data", "tile"), AsyncWait(1)))
+    back = (
+        VectorStore("tile", 7, segment=Segment.LDS),
+        ALL,
+        *twice(AsyncCopy("data", "tile"), AsyncWait(1)),
+    )
     reader = (*MEET, VectorLoad("r0", "data"), ALL)
     assert values((*back, *MEET), reader) == {7}
     assert values((*back[:-4], AsyncCopy("data", "tile"), *MEET), reader) == {7, 42}
@@ -167,7 +175,11 @@ def test_on_each_path_the_copies_of_that_path_are_waited_for() -> None:
     )  # fmt: skip
     sets = (VectorStore("flag", 1), *READ)
     assert values((*maybe, AsyncWait(0), *MEET), sets) == {0, 42}
-    copied = values((*maybe, AsyncWait(0), *MEET, LdsLoad("r2", "tile"), ALL), sets, of="P0:r2")
+    copied = values(
+        (*maybe, AsyncWait(0), *MEET, VectorLoad("r2", "tile", segment=Segment.LDS), ALL),
+        sets,
+        of="P0:r2",
+    )
     assert copied == {0, 42}
     always = (Branch("on", "r1", unless=True), Label("on"), TO_LDS, AsyncWait(0), *MEET)
     assert values(always, READ) == {42}
@@ -192,7 +204,7 @@ def test_copies_that_nothing_ever_waits_for_are_refused_in_a_loop() -> None:
 
 def test_places_stay_with_their_instructions() -> None:
     places = tuple(SourceLocation("k.mlir", line) for line in range(1, 6))
-    wave = (Move("r1", 0), TO_LDS, AsyncWait(0), LdsLoad("r0", "tile"), ALL)
+    wave = (Move("r1", 0), TO_LDS, AsyncWait(0), VectorLoad("r0", "tile", segment=Segment.LDS), ALL)
     compiled = CdnaEngine(alone(*wave, places=places), GFX1250).compiled
     found = {str(op.instruction): compiled.place(op) for op in compiled.ops[0]}
     assert found["ds_read r0, tile"] == SourceLocation("k.mlir", 4)

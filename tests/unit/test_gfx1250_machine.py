@@ -1,11 +1,9 @@
 """The machine of gfx1250: engine and definition agree, and each rule shows in a litmus test."""
 
-import os
-
 import pytest
-from campaigns import Share, draws, shares
-from hypothesis import HealthCheck, given, seed, settings
+from campaigns import Share, shares
 from hypothesis import strategies as st
+from machine_programs import engine_test, programs
 
 from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import (
@@ -27,9 +25,7 @@ from fencewright.simulator.cdna.instructions import (
     CdnaInstruction,
     CdnaProgram,
     CompareSwap,
-    LdsAtomic,
-    LdsLoad,
-    LdsStore,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -48,10 +44,6 @@ from fencewright.simulator.certify.shapes import shape_tests
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Branch, Label, Location, Placement, Program, Thread
-
-THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
-EXAMPLES = 4_000 if THOROUGH else 200
-PLAIN_LIMIT = 60_000 if THOROUGH else 3_000
 
 MANY, ONE = L2PerAgent.MANY, L2PerAgent.ONE
 CONFIGURATIONS = tuple(
@@ -79,13 +71,14 @@ WAITS = (
 
 
 @st.composite
-def placements(draw: st.DrawFn, waves: int, one: bool) -> list[Placement]:
+def placements(draw: st.DrawFn, waves: int, configuration: CdnaConfiguration) -> list[Placement]:
     """Waves of one or several work-groups, each of which is on one WGP."""
     result: list[Placement] = []
     for wave in range(waves):
         if result and draw(st.integers(0, 2)):
             result.append(result[-1])
             continue
+        one = configuration.l2_per_agent is ONE
         xcd = 0 if one else draw(st.integers(0, 1))
         agent = draw(st.sampled_from((0, 0, 1)))
         result.append(Placement(wave, draw(st.integers(0, 1)), xcd, agent, cluster=wave))
@@ -99,86 +92,29 @@ def instructions(draw: st.DrawFn, dst: str, value: int, lds: bool) -> CdnaInstru
     bits = draw(st.sampled_from(BITS))
     flat = draw(st.integers(0, 5)) == 0
     vector: tuple[CdnaInstruction, ...] = (
-        VectorLoad(dst, x, bits, flat),
-        VectorStore(x, value, bits, flat),
+        VectorLoad(dst, x, bits, Segment.FLAT if flat else Segment.GLOBAL),
+        VectorStore(x, value, bits, Segment.FLAT if flat else Segment.GLOBAL),
     )
     rare: tuple[CdnaInstruction, ...] = (
-        Atomic(RmwKind.ADD, x, value, None, bits, flat),
+        Atomic(RmwKind.ADD, x, value, None, bits, Segment.FLAT if flat else Segment.GLOBAL),
         Atomic(RmwKind.XCHG, x, value, dst, (*bits, RETURNS)),
         CompareSwap(x, 0, value, dst, (*bits, RETURNS)),
         BarrierSignal(BarrierUnit.WAVE),
         BarrierWait(BarrierUnit.WAVE),
     )
     local: tuple[CdnaInstruction, ...] = (
-        LdsLoad(dst, "s"),
-        LdsStore("s", value),
-        LdsAtomic(RmwKind.ADD, "s", value, dst),
-        VectorLoad(dst, "s", (), True),
+        VectorLoad(dst, "s", segment=Segment.LDS),
+        VectorStore("s", value, segment=Segment.LDS),
+        Atomic(RmwKind.ADD, "s", value, dst, segment=Segment.LDS),
+        VectorLoad(dst, "s", (), Segment.FLAT),
     )
     choices = [rare, WAITS, CACHE, CACHE, vector, vector, vector, *[local] * (2 * lds)]
     return draw(st.sampled_from(draw(st.sampled_from(choices))))
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
-    """Two or three short waves that load, store, wait and maintain caches at random."""
-    configuration = draw(st.sampled_from(CONFIGURATIONS))
-    waves = draw(st.sampled_from((2, 2, 3)))
-    places = draw(placements(waves, configuration.l2_per_agent is ONE))
-    locations = [Location(name) for name in "xy"]
-    lds = draw(st.integers(0, 3)) == 0
-    if lds:
-        locations.append(Location("s", space=AddressSpace.LOCAL, workgroup=0))
-    threads: list[Thread[CdnaInstruction]] = []
-    for wave, place in enumerate(places):
-        code: list[CdnaInstruction] = []
-        for i in range(draw(st.integers(1, 5 if waves == 2 else 3))):
-            local = lds and place.workgroup == 0
-            code.append(draw(instructions(f"r{i}", 10 * wave + i + 1, local)))
-        loaded = [dst for each in code if (dst := getattr(each, "dst", None))]
-        if loaded:
-            code += draw(st.sampled_from(uses(draw(st.sampled_from(loaded)))))
-        threads.append(Thread(place, tuple(code)))
-    return Program(tuple(locations), tuple(threads)), configuration
-
-
-def uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
-    """Nothing, a use of a loaded register with and without its wait, and a branch on it."""
-    use, every = VectorStore("x", register), Wait(loadcnt=0, storecnt=0, dscnt=0)
-    return (
-        (),
-        (),
-        (every, use),
-        (use,),
-        (every, Branch("end", register), VectorStore("y", 9), Label("end")),
-    )
-
-
-@pytest.mark.parametrize("share", draws(12))
-def test_engine_equals_the_plain_machine(share: Share) -> None:
-    @seed(share.number)
-    @settings(RANDOM, max_examples=EXAMPLES // share.count)
-    @given(programs())
-    def check(example: tuple[CdnaProgram, CdnaConfiguration]) -> None:
-        compare(*example)
-
-    check()
-
-
-RANDOM = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
-
-
-def compare(program: CdnaProgram, configuration: CdnaConfiguration) -> None:
-    """Fail where the engine and the plain machine differ."""
-    plain = explore(CdnaMachine(program, configuration), PLAIN_LIMIT)
-    engine = explore(CdnaEngine(program, configuration))
-    assert engine.complete
-    assert plain.outcomes.states <= engine.outcomes.states
-    assert plain.errors <= engine.errors
-    if plain.complete:
-        assert plain.outcomes == engine.outcomes
-        assert plain.errors == engine.errors
-        assert engine.states <= plain.states
+test_engine_equals_the_plain_machine = engine_test(
+    programs(CONFIGURATIONS, placements, instructions, Wait(loadcnt=0, storecnt=0, dscnt=0))
+)
 
 
 # Message passing to the agent, and what each instruction of it is for.
@@ -383,16 +319,16 @@ RULES: dict[str, tuple[Code, Placement, Code, bool]] = {
          VectorLoad("r1", "x"), LOADS), False,
     ),
     "7: LDS is in no order with memory": (
-        (LdsStore("s", 1), VectorStore("f", 1)), NEAR,
-        (VectorLoad("r0", "f"), LOADS, LdsLoad("r1", "s"), LDS_DONE), True,
+        (VectorStore("s", 1, segment=Segment.LDS), VectorStore("f", 1)), NEAR,
+        (VectorLoad("r0", "f"), LOADS, VectorLoad("r1", "s", segment=Segment.LDS), LDS_DONE), True,
     ),
     "7: but after a wait": (
-        (LdsStore("s", 1), LDS_DONE, VectorStore("f", 1)), NEAR,
-        (VectorLoad("r0", "f"), LOADS, LdsLoad("r1", "s"), LDS_DONE), False,
+        (VectorStore("s", 1, segment=Segment.LDS), LDS_DONE, VectorStore("f", 1)), NEAR,
+        (VectorLoad("r0", "f"), LOADS, VectorLoad("r1", "s", segment=Segment.LDS), LDS_DONE), False,
     ),
     "1: a flat store to LDS is none that storecnt counts": (
-        (VectorStore("s", 1, (), True), STORES, VectorStore("f", 1)), NEAR,
-        (VectorLoad("r0", "f"), LOADS, LdsLoad("r1", "s"), LDS_DONE), True,
+        (VectorStore("s", 1, (), Segment.FLAT), STORES, VectorStore("f", 1)), NEAR,
+        (VectorLoad("r0", "f"), LOADS, VectorLoad("r1", "s", segment=Segment.LDS), LDS_DONE), True,
     ),
 }  # fmt: skip
 """(the writer, where the reader is, the reader, whether it may see the flag and not the data)."""

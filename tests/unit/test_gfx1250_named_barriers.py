@@ -20,9 +20,10 @@ from fencewright.simulator.cdna.instructions import (
     BarrierUnit,
     BarrierWait,
     CdnaInstruction,
-    LdsLoad,
-    LdsStore,
     NamedBarrier,
+    Segment,
+    VectorLoad,
+    VectorStore,
     Wait,
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
@@ -267,8 +268,8 @@ def test_the_story_of_a_missing_wait_names_the_barrier() -> None:
 
 ONE, TWO = NamedBarrier(1), NamedBarrier(2)
 MEET = (BarrierSignal(BarrierUnit.WAVE), BarrierWait(BarrierUnit.WAVE))
-READ = (LdsLoad("r0", "tile"), Wait(dscnt=0))
-WRITE = (LdsStore("tile", 1), Wait(dscnt=0))
+READ = (VectorLoad("r0", "tile", segment=Segment.LDS), Wait(dscnt=0))
+WRITE = (VectorStore("tile", 1, segment=Segment.LDS), Wait(dscnt=0))
 LOCATIONS = (Location("tile", space=AddressSpace.LOCAL),)
 
 

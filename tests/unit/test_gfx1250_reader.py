@@ -19,8 +19,9 @@ from fencewright.simulator.cdna.instructions import (
     BarrierWait,
     CacheInstruction,
     CdnaInstruction,
-    LdsCompareSwap,
+    CompareSwap,
     NamedBarrier,
+    Segment,
     VectorStore,
     Wait,
 )
@@ -159,8 +160,8 @@ def test_an_exchange_in_lds_has_the_new_value_first() -> None:
     code = read_thread(
         read_assembly(text).functions["k"], ThreadLaunch({"n": 0}, {("x", 0): "tile"})
     )
-    (exchange,) = (each for each in code.instructions if isinstance(each, LdsCompareSwap))
-    assert exchange == LdsCompareSwap("tile", 6, 5, "v4")
+    (exchange,) = (each for each in code.instructions if isinstance(each, CompareSwap))
+    assert exchange == CompareSwap("tile", 6, 5, "v4", segment=Segment.LDS)
 
 
 def test_a_jump_over_a_word_of_code_is_over_an_instruction() -> None:

@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import pytest
-from campaigns import Share, draws
-from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from test_gfx1250_machine import EXAMPLES, compare, instructions, uses
+from machine_programs import engine_test, programs
+from test_gfx1250_machine import instructions
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
@@ -19,8 +18,7 @@ from fencewright.simulator.cdna.instructions import (
     CacheInstruction,
     CdnaInstruction,
     CdnaProgram,
-    LdsLoad,
-    LdsStore,
+    Segment,
     VectorLoad,
     VectorStore,
     Wait,
@@ -50,54 +48,24 @@ CONFIGURATIONS = tuple(
 
 
 @st.composite
-def placements(draw: st.DrawFn, waves: int, split: bool) -> list[Placement]:
+def placements(draw: st.DrawFn, waves: int, configuration: CdnaConfiguration) -> list[Placement]:
     """Waves of one or several work-groups, each on one CU, or in WGP mode on two."""
     result: list[Placement] = []
     for wave in range(waves):
         if result and draw(st.integers(0, 2)):
             mate = result[-1]
-            result.append(replace(mate, cu=draw(st.integers(0, 1)) if split else mate.cu))
+            result.append(
+                replace(mate, cu=draw(st.integers(0, 1)) if configuration.tgsplit else mate.cu)
+            )
             continue
         agent = draw(st.sampled_from((0, 0, 1)))
         result.append(Placement(wave, draw(st.integers(0, 1)), 0, agent))
     return result
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
-    """Two or three short waves that load, store, wait and maintain caches at random."""
-    configuration = draw(st.sampled_from(CONFIGURATIONS))
-    waves = draw(st.sampled_from((2, 2, 3)))
-    places = draw(placements(waves, configuration.tgsplit))
-    locations = [Location(name) for name in "xy"]
-    lds = draw(st.integers(0, 3)) == 0
-    if lds:
-        locations.append(Location("s", space=AddressSpace.LOCAL, workgroup=0))
-    threads: list[Thread[CdnaInstruction]] = []
-    for wave, place in enumerate(places):
-        code: list[CdnaInstruction] = []
-        for i in range(draw(st.integers(1, 5 if waves == 2 else 3))):
-            local = lds and place.workgroup == 0
-            code.append(draw(instructions(f"r{i}", 10 * wave + i + 1, local)))
-        loaded = [dst for each in code if (dst := getattr(each, "dst", None))]
-        if loaded:
-            code += draw(st.sampled_from(uses(draw(st.sampled_from(loaded)))))
-        threads.append(Thread(place, tuple(code)))
-    return Program(tuple(locations), tuple(threads)), configuration
-
-
-RANDOM = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
-
-
-@pytest.mark.parametrize("share", draws(12))
-def test_engine_equals_the_plain_machine(share: Share) -> None:
-    @seed(share.number)
-    @settings(RANDOM, max_examples=EXAMPLES // share.count)
-    @given(programs())
-    def check(example: tuple[CdnaProgram, CdnaConfiguration]) -> None:
-        compare(*example)
-
-    check()
+test_engine_equals_the_plain_machine = engine_test(
+    programs(CONFIGURATIONS, placements, instructions, Wait(loadcnt=0, storecnt=0, dscnt=0))
+)
 
 
 # LLVM's sequences (LLVM 24 AMDGPUUsage, Memory Model GFX12; as llc-22 has them at -O0)
@@ -194,8 +162,11 @@ def test_wgp_mode_has_lds_and_a_work_group_on_two_cus() -> None:
     program: CdnaProgram = Program(
         (Location("s", space=AddressSpace.LOCAL, workgroup=0),),
         (
-            Thread(HERE, (LdsStore("s", 1), Wait(dscnt=0), *meet)),
-            Thread(Placement(cu=1), (*meet, LdsLoad("r", "s"), Wait(dscnt=0))),
+            Thread(HERE, (VectorStore("s", 1, segment=Segment.LDS), Wait(dscnt=0), *meet)),
+            Thread(
+                Placement(cu=1),
+                (*meet, VectorLoad("r", "s", segment=Segment.LDS), Wait(dscnt=0)),
+            ),
         ),
         (Register(1, "r"),),
     )

@@ -142,27 +142,26 @@ def _access(
 ) -> CdnaInstruction:
     if form.is_scalar:
         return machine.ScalarLoad(register, location)
-    if form.in_lds:
-        if form.kind is Kind.LOAD:
-            return machine.LdsLoad(register, location)
-        if form.kind is Kind.STORE:
-            return machine.LdsStore(location, value)
-        return machine.LdsAtomic(RmwKind.XCHG, location, value)
+    bits, segment = _reached(form)
     if form.kind is Kind.LOAD:
-        return machine.VectorLoad(register, location, form.bits)
+        return machine.VectorLoad(register, location, bits, segment)
     if form.kind is Kind.STORE:
-        return machine.VectorStore(location, value, form.bits)
-    returns = configuration.access_effect(Kind.RMW, form.bits).returns
+        return machine.VectorStore(location, value, bits, segment)
+    returns = not form.in_lds and configuration.access_effect(Kind.RMW, form.bits).returns
     old = "old" if returns else None
-    return machine.Atomic(RmwKind.XCHG, location, value, old, form.bits)
+    return machine.Atomic(RmwKind.XCHG, location, value, old, bits, segment)
+
+
+def _reached(form: Form) -> tuple[tuple[str, ...], machine.Segment]:
+    """The policy bits of an access, and where it goes."""
+    return ((), machine.Segment.LDS) if form.in_lds else (form.bits, machine.Segment.GLOBAL)
 
 
 def _seen(configuration: CdnaConfiguration, form: Form) -> CdnaInstruction:
     """The instruction that finds the flag raised."""
     if form.kind is not Kind.RMW:
         return _access(configuration, form, "f", 0, "seen")
-    if form.in_lds:
-        return machine.LdsAtomic(RmwKind.XCHG, "f", _LATER, "seen")
-    if form.compares:
-        return machine.CompareSwap("f", _RAISED, _LATER, "seen", form.bits)
-    return machine.Atomic(RmwKind.XCHG, "f", _LATER, "seen", form.bits)
+    bits, segment = _reached(form)
+    if form.compares and not form.in_lds:
+        return machine.CompareSwap("f", _RAISED, _LATER, "seen", bits, segment)
+    return machine.Atomic(RmwKind.XCHG, "f", _LATER, "seen", bits, segment)

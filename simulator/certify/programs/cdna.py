@@ -16,7 +16,7 @@ from fencewright.lowering.cdna.instructions import (
 from fencewright.lowering.sequence import Instruction, Sequence
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.simulator.cdna import instructions as cdna
-from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
+from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram, Segment
 from fencewright.simulator.cdna.rows import CdnaConfiguration, Counted, access_counted
 from fencewright.simulator.certify.programs.code import SCOPED, Code
 from fencewright.simulator.core.program import (
@@ -176,7 +176,9 @@ class _Wave:
         counted = self.configuration.counted(access_counted(there, dst is not None), flat)
         if dst is not None:
             self.overwrite(dst, counted, flat)
-        made = _lds(operation) if in_lds else _vector(operation, instruction.modifiers, flat)
+        segment = Segment.LDS if in_lds else Segment.FLAT if flat else Segment.GLOBAL
+        bits = () if in_lds else instruction.modifiers
+        made = _made(operation, bits, segment)
         self.instructions.append(made)
         counters = tuple(map(str, counted.counters))
         self.flat |= flat and not counted.in_order
@@ -199,35 +201,19 @@ def _result(operation: ScopedOperation) -> str | None:
     return operation.dst if isinstance(operation, Load | AtomicRmw | Cmpxchg) else None
 
 
-def _vector(
-    operation: Load | Store | AtomicRmw | Cmpxchg, bits: tuple[str, ...], flat: bool
+def _made(
+    operation: Load | Store | AtomicRmw | Cmpxchg, bits: tuple[str, ...], segment: Segment
 ) -> CdnaInstruction:
+    location = operation.location
     match operation:
         case Load():
-            return cdna.VectorLoad(operation.dst, operation.location, bits, flat)
+            return cdna.VectorLoad(operation.dst, location, bits, segment)
         case Store():
-            return cdna.VectorStore(operation.location, operation.value, bits, flat)
+            return cdna.VectorStore(location, operation.value, bits, segment)
         case AtomicRmw():
             return cdna.Atomic(
-                operation.kind, operation.location, operation.value, operation.dst, bits, flat
+                operation.kind, location, operation.value, operation.dst, bits, segment
             )
         case Cmpxchg():
-            return cdna.CompareSwap(
-                operation.location, operation.compare, operation.new, _result(operation), bits, flat
-            )
-
-
-def _lds(operation: Load | Store | AtomicRmw | Cmpxchg) -> CdnaInstruction:
-    match operation:
-        case Load():
-            return cdna.LdsLoad(operation.dst, operation.location)
-        case Store():
-            return cdna.LdsStore(operation.location, operation.value)
-        case AtomicRmw():
-            return cdna.LdsAtomic(
-                operation.kind, operation.location, operation.value, operation.dst
-            )
-        case Cmpxchg():
-            return cdna.LdsCompareSwap(
-                operation.location, operation.compare, operation.new, _result(operation)
-            )
+            dst = _result(operation)
+            return cdna.CompareSwap(location, operation.compare, operation.new, dst, bits, segment)

@@ -1115,30 +1115,25 @@ def access_instruction(
     bits: tuple[str, ...],
 ) -> CdnaInstruction | None:
     """An access with its operands in the order of the assembly; None if these are not its own."""
-    in_lds, flat = access.space is AddressSpace.LOCAL, access.space is AddressSpace.GENERIC
+    segment = _SEGMENTS.get(access.space, machine.Segment.GLOBAL)
+    bits = () if segment is machine.Segment.LDS else bits
     match access.operation, data:
         case Operation.LOAD, () if dst is not None:
-            of_lds, vector = (
-                machine.LdsLoad(dst, location),
-                machine.VectorLoad(dst, location, bits, flat),
-            )
+            return machine.VectorLoad(dst, location, bits, segment)
         case Operation.STORE, (value,):
-            of_lds, vector = (
-                machine.LdsStore(location, value),
-                machine.VectorStore(location, value, bits, flat),
-            )
+            return machine.VectorStore(location, value, bits, segment)
         case Operation.ATOMIC_RMW, (value,) if access.kind is not None:
-            of_lds = machine.LdsAtomic(access.kind, location, value, dst)
-            vector = machine.Atomic(access.kind, location, value, dst, bits, flat)
+            return machine.Atomic(access.kind, location, value, dst, bits, segment)
         case Operation.CMPXCHG, (a, b):
             compare, new = (a, b) if access.compares_first else (b, a)
-            of_lds = machine.LdsCompareSwap(location, compare, new, dst)
-            vector = machine.CompareSwap(location, compare, new, dst, bits, flat)
+            return machine.CompareSwap(location, compare, new, dst, bits, segment)
         case _:
             return None
-    return of_lds if in_lds else vector
 
 
+_SEGMENTS = MappingProxyType(
+    {AddressSpace.LOCAL: machine.Segment.LDS, AddressSpace.GENERIC: machine.Segment.FLAT}
+)
 _OPERANDS = MappingProxyType(
     {Operation.LOAD: 1, Operation.STORE: 2, Operation.ATOMIC_RMW: 2, Operation.CMPXCHG: 2}
 )
