@@ -316,16 +316,16 @@ _RDNA = r"gfx1([01]\d|20)\d.*"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A fault that has been reported, by the rule and the instructions of its findings.
+    """A fault that has been reported, by the rules and the instructions of its findings.
 
     ``earlier`` and ``later``: patterns of whole mnemonics; ``tgsplit``: in that mode alone;
     ``chip``: a pattern of the chips; ``has_write_back``: None if one may stand between or not.
     """
 
-    rule: Rule
-    earlier: str
-    later: str
+    rules: tuple[Rule, ...]
     reference: str
+    earlier: str = _ANY
+    later: str = _ANY
     has_write_back: bool | None = False
     in_loop: bool = False
     tgsplit: bool = False
@@ -334,7 +334,7 @@ class Known:
     def is_of(self, rule: Rule, shape: Shape, chip: str) -> bool:
         """True if a finding is this fault."""
         return (
-            rule is self.rule
+            rule in self.rules
             and re.fullmatch(self.earlier, shape.earlier) is not None
             and re.fullmatch(self.later, shape.later) is not None
             and self.has_write_back in (None, shape.has_write_back)
@@ -348,121 +348,74 @@ _ALL_CHIPS = r".*"
 _GFX9_OR_RDNA = f"{_GFX9}|{_RDNA}"
 _STALE = "llvm/llvm-project#219991, reported of 23 and 24: a scalar load "
 
+_MENDED = "llvm/llvm-project#175865, mended in 23.1.4 and 24: nothing waits "
+
 KNOWN = (
     Known(
-        Rule.TRANSLATION,
-        _ANY,
-        _ANY,
+        (Rule.TRANSLATION,),
         "llvm/llvm-project#213394, and #166779 of 22: a branch that is not taken is taken for a "
         "wait for translations",
-        has_write_back=None,
-        chip=_GFX125X,
+        has_write_back=None, chip=_GFX125X,
     ),
     Known(
-        Rule.COHERENCE,
-        r"buffer_.*",
-        r"buffer_.*",
+        (Rule.COHERENCE,),
         "llvm/llvm-project#213585: an atomic through a buffer fat pointer loses its scope",
-        chip=_ALL_CHIPS,
+        r"buffer_.*", r"buffer_.*", chip=_ALL_CHIPS,
     ),
     Known(
-        Rule.RELEASE,
-        r"s_(buffer_)?load_.*",
-        _ANY,
+        (Rule.RELEASE,),
         f"{_STALE}of what others write, for which a release does not wait",
-        has_write_back=None,
-        chip=f"{_GFX125X}|{_RDNA}",
+        r"s_(buffer_)?load_.*", has_write_back=None, chip=f"{_GFX125X}|{_RDNA}",
     ),
     Known(
-        Rule.RELEASE,
-        _MEMORY,
-        _ANY,
-        "llvm/llvm-project#175865, mended in 23.1.4 and 24: nothing waits before global_wb",
-        has_write_back=True,
-        chip=_GFX125X,
+        (Rule.RELEASE, Rule.SEQ_CST), f"{_MENDED}before global_wb", _MEMORY,
+        has_write_back=True, chip=_GFX125X,
     ),
     Known(
-        Rule.SEQ_CST,
-        _MEMORY,
-        _ANY,
-        "llvm/llvm-project#175865, mended in 23.1.4 and 24: nothing waits before global_wb",
-        has_write_back=True,
-        chip=_GFX125X,
+        (Rule.ACQUIRE, Rule.CUMULATIVE_ACQUIRE), f"{_MENDED}for global_inv",
+        has_write_back=None, chip=_GFX125X,
     ),
     Known(
-        Rule.ACQUIRE,
-        _ANY,
-        _ANY,
-        "llvm/llvm-project#175865, mended in 23.1.4 and 24: nothing waits for global_inv",
-        has_write_back=None,
-        chip=_GFX125X,
-    ),
-    Known(
-        Rule.RELEASE,
-        _MEMORY,
-        _ANY,
+        (Rule.RELEASE,),
         "llvm/llvm-project#178316, mended in 23.1.4 and 24: the wait for buffer_wbl2 is dropped "
         "where LLVM takes nothing for outstanding",
-        has_write_back=True,
+        _MEMORY, has_write_back=True,
     ),
     Known(
-        Rule.SCALAR_STALE,
-        _ANY,
-        r"s_(buffer_)?load_.*",
-        f"{_STALE}after an acquire",
-        chip=_ALL_CHIPS,
+        (Rule.SCALAR_STALE,), f"{_STALE}after an acquire",
+        later=r"s_(buffer_)?load_.*", chip=_ALL_CHIPS,
     ),
     Known(
-        Rule.ACQUIRE,
-        _MEMORY,
-        r"ds_.*",
+        (Rule.ACQUIRE,),
         "no report: outside tgsplit mode LLVM takes a work-group's acquire of global memory for "
         "done without a wait, and LDS may be read before",
-        chip=_GFX9_OR_RDNA,
+        _MEMORY, r"ds_.*", chip=_GFX9_OR_RDNA,
     ),
     Known(
-        Rule.ACQUIRE,
-        r"(global|flat|buffer)_atomic_.*",
-        _MEMORY,
+        (Rule.ACQUIRE,),
         "no report: LLVM 24 invalidates without a wait for an atomic whose result nobody reads, so "
         "that what it acquired may be read or overwritten before it is done",
-        chip=_GFX9_OR_RDNA,
+        r"(global|flat|buffer)_atomic_.*", _MEMORY, chip=_GFX9_OR_RDNA,
     ),
     Known(
-        Rule.CUMULATIVE_ACQUIRE,
-        _ANY,
-        _ANY,
-        "llvm/llvm-project#175865, mended in 23.1.4 and 24: nothing waits for global_inv",
-        has_write_back=None,
-        chip=_GFX125X,
-    ),
-    Known(
-        Rule.CUMULATIVE_ACQUIRE,
-        _ANY,
-        _ANY,
+        (Rule.CUMULATIVE_ACQUIRE,),
         "no report: a work-group's release does not wait for an invalidate, which LLVM takes for "
         "no access (llvm/llvm-project#220694 is about buffer_inv of gfx942 and gfx950)",
-        has_write_back=None,
-        chip=_GFX9_OR_RDNA,
+        has_write_back=None, chip=_GFX9_OR_RDNA,
     ),
     Known(
-        Rule.RELEASE,
-        _ANY,
-        _ANY,
+        (Rule.RELEASE,),
         "llvm/llvm-project#211684: a release at the head of a loop does not wait for what the loop "
         "has in flight",
-        in_loop=True,
-        chip=f"{_GFX9_OR_RDNA}|{_GFX125X}",
+        in_loop=True, chip=f"{_GFX9_OR_RDNA}|{_GFX125X}",
     ),
     Known(
-        Rule.RELEASE,
-        _MEMORY,
-        _ANY,
+        (Rule.RELEASE,),
         "no report: in tgsplit mode a work-group's release leaves out the wait where LLVM takes "
         "nothing for outstanding",
-        tgsplit=True,
+        _MEMORY, tgsplit=True,
     ),
-)
+)  # fmt: skip
 """The first that fits counts."""
 
 
