@@ -1,8 +1,13 @@
 """What LLVM's own tables say that instructions define and use, as tests/data/cdna-operands has it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
+
+from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.cdna.code.operands.operands import effects_of
+from fencewright.lowering.cdna.code.text import read_instruction
+from fencewright.lowering.code.effects import Kind
 
 FOLDER = Path(__file__).parents[1] / "data" / "cdna-operands"
 
@@ -11,6 +16,35 @@ def recorded(name: str) -> list[tuple[str, set[str], set[str]]]:
     """The instructions of a file, with the registers that each defines and uses."""
     lines = (FOLDER / name).read_text(encoding="utf-8").splitlines()[1:]
     return [(t, _listed(d), _listed(u)) for t, d, u in (line.split("\t") for line in lines)]
+
+
+def differing(name: str, generation: Generation, unknown: Container[str] = ()) -> list[str]:
+    """The instructions of a file of which rows say otherwise than LLVM; ``unknown`` ones left out."""
+    found: list[str] = []
+    for text, defines, uses in recorded(name):
+        effects = effects_of(read_instruction(text, 1), generation)
+        if text.split()[0] not in unknown and (
+            (set(effects.defines), set(effects.uses)) != (defines, uses)
+        ):
+            found.append(text)
+    return found
+
+
+def opaque(name: str, generation: Generation) -> set[str]:
+    """The mnemonics of a file that have no row."""
+    return {text.split()[0] for text, _, _ in recorded(name) if is_opaque(text, generation)}
+
+
+def is_opaque(text: str, generation: Generation) -> bool:
+    """Whether an instruction has no row."""
+    return effects_of(read_instruction(text, 1), generation).kind is Kind.OPAQUE
+
+
+def kind_and_counters(text: str, generation: Generation) -> tuple[str, str]:
+    """The kind of an instruction, or its unit, and the counters that it is in."""
+    effects = effects_of(read_instruction(text, 1), generation)
+    counters = sorted(str(event.counter) for event in effects.events)
+    return str(effects.unit or effects.kind), " ".join(counters)
 
 
 def reason(text: str, differences: Iterable[tuple[str, str]]) -> str | None:

@@ -1,13 +1,12 @@
 """What instructions of gfx10 and gfx11 define and use, compared with what LLVM's own tables say."""
 
 import pytest
-from llvm_operands import reason, recorded
+from llvm_operands import differing, is_opaque, kind_and_counters, opaque, reason, recorded
 
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.gfx10 import FAMILIES_GFX10, FAMILIES_GFX11
 from fencewright.lowering.cdna.code.operands.operands import effects_of, family_of
 from fencewright.lowering.cdna.code.text import read_instruction
-from fencewright.lowering.code.effects import Kind
 
 GFX10, GFX11 = Generation.GFX1030, Generation.GFX1100
 RECORDED = {GFX10: "llvm22_gfx1030.tsv", GFX11: "llvm22_gfx1100.tsv"}
@@ -45,21 +44,8 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("generation", RECORDED)
 def test_rows_agree_with_llvm_but_for_what_is_listed(generation: Generation) -> None:
-    forms = [
-        each
-        for each in recorded(RECORDED[generation])
-        if each[0].split()[0] not in UNKNOWN[generation]
-    ]
-    assert len(forms) > 2_000
-    different = [
-        text
-        for text, defines, uses in forms
-        if (
-            set(effects_of(read_instruction(text, 1), generation).defines),
-            set(effects_of(read_instruction(text, 1), generation).uses),
-        )
-        != (defines, uses)
-    ]
+    assert len(recorded(RECORDED[generation])) > 2_000
+    different = differing(RECORDED[generation], generation, UNKNOWN[generation])
     reasons = [reason(text, DIFFERENCES[generation]) for text in different]
     assert [text for text, why in zip(different, reasons, strict=True) if why is None] == []
     assert set(reasons) == {why for _, why in DIFFERENCES[generation]}
@@ -67,14 +53,9 @@ def test_rows_agree_with_llvm_but_for_what_is_listed(generation: Generation) -> 
 
 @pytest.mark.parametrize("generation", RECORDED)
 def test_what_has_no_row_is_named(generation: Generation) -> None:
-    unknown = {
-        text.split()[0]
-        for text, _, _ in recorded(RECORDED[generation])
-        if effects_of(read_instruction(text, 1), generation).kind is Kind.OPAQUE
-    }
-    assert unknown == UNKNOWN[generation]
+    assert opaque(RECORDED[generation], generation) == UNKNOWN[generation]
     for text in ("buffer_wbl2 sc1", "s_wait_loadcnt 0x0", "v_frobnicate v0", "global_wb"):
-        assert effects_of(read_instruction(text, 1), generation).kind is Kind.OPAQUE
+        assert is_opaque(text, generation)
 
 
 NOT_RECORDED = {
@@ -140,9 +121,7 @@ def test_every_family_has_an_instruction_and_a_source() -> None:
     ],
 )  # fmt: skip
 def test_kinds_and_counters(generation: Generation, text: str, kind: str, counters: str) -> None:
-    effects = effects_of(read_instruction(text, 1), generation)
-    assert (effects.unit or effects.kind) == kind
-    assert " ".join(sorted(str(event.counter) for event in effects.events)) == counters
+    assert kind_and_counters(text, generation) == (kind, counters)
 
 
 @pytest.mark.parametrize(

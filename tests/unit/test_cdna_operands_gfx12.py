@@ -1,12 +1,11 @@
 """What instructions of gfx1200 and gfx1201 define and use, compared with what LLVM's own tables say."""
 
 import pytest
-from llvm_operands import reason, recorded
+from llvm_operands import differing, is_opaque, kind_and_counters, opaque, reason, recorded
 
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.gfx12 import FAMILIES_GFX12
-from fencewright.lowering.cdna.code.operands.operands import effects_of, family_of
-from fencewright.lowering.cdna.code.text import read_instruction
+from fencewright.lowering.cdna.code.operands.operands import family_of
 from fencewright.lowering.code.effects import Kind
 
 RECORDED = "llvm22_gfx1200.tsv"
@@ -32,28 +31,13 @@ UNKNOWN = {"ds_direct_load", "global_wbinv", "s_waitcnt"}
 
 
 def test_rows_agree_with_llvm_but_for_what_is_listed() -> None:
-    forms = [each for each in recorded(RECORDED) if each[0].split()[0] not in UNKNOWN]
-    assert len(forms) > 1_900
-    different = [
-        text
-        for text, defines, uses in forms
-        if (
-            set(effects_of(read_instruction(text, 1), GFX12).defines),
-            set(effects_of(read_instruction(text, 1), GFX12).uses),
-        )
-        != (defines, uses)
-    ]
-    reasons = [reason(text, DIFFERENCES) for text in different]
-    assert [text for text, why in zip(different, reasons, strict=True) if why is None] == []
+    assert len(recorded(RECORDED)) > 1_900
+    different = differing(RECORDED, GFX12, UNKNOWN)
+    assert [text for text in different if reason(text, DIFFERENCES) is None] == []
 
 
 def test_what_has_no_row_is_named() -> None:
-    unknown = {
-        text.split()[0]
-        for text, _, _ in recorded(RECORDED)
-        if effects_of(read_instruction(text, 1), GFX12).kind is Kind.OPAQUE
-    }
-    assert unknown == UNKNOWN
+    assert opaque(RECORDED, GFX12) == UNKNOWN
     assert all(row.source for row in FAMILIES_GFX12)
     for text in (
         "s_barrier",
@@ -61,7 +45,7 @@ def test_what_has_no_row_is_named() -> None:
         "s_swap_pc_i64 s[30:31], s[0:1]",
         "v_frobnicate v0",
     ):
-        assert effects_of(read_instruction(text, 1), GFX12).kind is Kind.OPAQUE
+        assert is_opaque(text, GFX12)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +73,7 @@ def test_what_has_no_row_is_named() -> None:
     ],
 )
 def test_kinds_and_counters(text: str, kind: str, counters: str) -> None:
-    effects = effects_of(read_instruction(text, 1), GFX12)
-    assert (effects.unit or effects.kind) == kind
-    assert " ".join(sorted(str(event.counter) for event in effects.events)) == counters
+    assert kind_and_counters(text, GFX12) == (kind, counters)
 
 
 @pytest.mark.parametrize("generation", [Generation.GFX1100, Generation.GFX1200, Generation.GFX1250])

@@ -1,13 +1,10 @@
 """What instructions of gfx1250 define and use, compared with what LLVM's own tables say."""
 
 import pytest
-from llvm_operands import reason, recorded
+from llvm_operands import differing, is_opaque, kind_and_counters, opaque, reason, recorded
 
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.gfx1250 import FAMILIES
-from fencewright.lowering.cdna.code.operands.operands import effects_of
-from fencewright.lowering.cdna.code.text import read_instruction
-from fencewright.lowering.code.effects import Kind
 
 RECORDED = "llvm22_gfx1250.tsv"
 GFX1250 = Generation.GFX1250
@@ -31,31 +28,16 @@ UNKNOWN = {"global_wbinv"}
 
 
 def test_rows_agree_with_llvm_but_for_what_is_listed() -> None:
-    forms = [each for each in recorded(RECORDED) if each[0].split()[0] not in UNKNOWN]
-    assert len(forms) > 1_000
-    different = [
-        text
-        for text, defines, uses in forms
-        if (
-            set(effects_of(read_instruction(text, 1), GFX1250).defines),
-            set(effects_of(read_instruction(text, 1), GFX1250).uses),
-        )
-        != (defines, uses)
-    ]
-    reasons = [reason(text, DIFFERENCES) for text in different]
-    assert [text for text, why in zip(different, reasons, strict=True) if why is None] == []
+    assert len(recorded(RECORDED)) > 1_000
+    different = differing(RECORDED, GFX1250, UNKNOWN)
+    assert [text for text in different if reason(text, DIFFERENCES) is None] == []
 
 
 def test_what_has_no_row_is_named() -> None:
-    unknown = {
-        text.split()[0]
-        for text, _, _ in recorded(RECORDED)
-        if effects_of(read_instruction(text, 1), GFX1250).kind is Kind.OPAQUE
-    }
-    assert unknown == UNKNOWN
+    assert opaque(RECORDED, GFX1250) == UNKNOWN
     assert all(row.source for row in FAMILIES)
     for text in ("buffer_wbl2 sc1", "s_waitcnt vmcnt(0)", "v_frobnicate v0"):
-        assert effects_of(read_instruction(text, 1), GFX1250).kind is Kind.OPAQUE
+        assert is_opaque(text, GFX1250)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +60,4 @@ def test_what_has_no_row_is_named() -> None:
     ],
 )
 def test_kinds_and_counters(text: str, kind: str, counters: str) -> None:
-    effects = effects_of(read_instruction(text, 1), GFX1250)
-    assert (effects.unit or effects.kind) == kind
-    assert " ".join(sorted(str(event.counter) for event in effects.events)) == counters
+    assert kind_and_counters(text, GFX1250) == (kind, counters)
