@@ -43,18 +43,14 @@ def open_workers(arguments: Namespace) -> "Generator[Executor | None]":
     """The workers that ``--jobs`` and ``--cluster`` ask for; None: this process. Raises
     ``CampaignError``.
     """
-    from fencewright.simulator.core.processes.campaign import (
-        TaskRunner,
-        open_executor,
-        open_processes,
-    )
+    from fencewright.simulator.core.processes.campaign import open_dask, open_processes
 
     if arguments.cluster is None:
         with open_processes(arguments.jobs) as executor:
             yield executor
         return
     address = None if arguments.cluster == LOCAL else arguments.cluster
-    with open_executor(TaskRunner.DASK, arguments.jobs, address) as executor:
+    with open_dask(arguments.jobs, address) as executor:
         yield executor
 
 

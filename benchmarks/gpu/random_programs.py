@@ -264,7 +264,7 @@ def _drafts(wanted: argparse.Namespace) -> Iterator[Draft]:
     """The programs in the order of their seeds, made ready in other processes, until time is up."""
     end = time.monotonic() + wanted.seconds
     last = wanted.first + wanted.programs
-    with open_executor(workers=wanted.jobs) as executor:
+    with open_executor(wanted.jobs) as executor:
 
         def begin(seed: int) -> Iterator[Draft]:
             seeds = range(seed, min(seed + _BATCH, last))

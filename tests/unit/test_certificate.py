@@ -58,7 +58,7 @@ from fencewright.simulator.certify.certificate import (
 )
 from fencewright.simulator.certify.programs.code import Lowering
 from fencewright.simulator.certify.shapes import operations, shape_tests
-from fencewright.simulator.core.processes.campaign import TaskRunner, open_executor
+from fencewright.simulator.core.processes.campaign import open_executor
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
@@ -831,7 +831,7 @@ def test_ptx_classes_are_of_one_lowering(first: Target):
 def test_certificates_are_the_same_on_any_executor():
     request = store(Scope.WORKGROUP)
     here = certify_operation(request, GFX942)
-    with open_executor(TaskRunner.PROCESSES, workers=1) as executor:
+    with open_executor(1) as executor:
         assert executor.submit(certify_operation, request, GFX942).result() == here
 
 

@@ -19,12 +19,10 @@ from concurrent.futures import (
     Executor,
     Future,
     ProcessPoolExecutor,
-    ThreadPoolExecutor,
     wait,
 )
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache, partial
 from multiprocessing import active_children
 from pathlib import Path
@@ -58,62 +56,22 @@ class Task:
     arguments: tuple[Any, ...] = ()
 
 
-class TaskRunner(Enum):
-    """The place in which tasks run."""
-
-    PROCESSES = "processes"
-    THREADS = "threads"
-    DASK = "dask"
-
-
-@contextmanager
-def open_executor(
-    backend: TaskRunner = TaskRunner.PROCESSES,
-    workers: int | None = None,
-    address: str | None = None,
-) -> Generator[Executor]:
-    """An executor with ``workers`` workers, by default one for each CPU that may be used.
-
-    Processes leave Ctrl-C to the caller. Where the caller's block ends with an exception, tasks
-    that are queued are given up, and those that processes run as well. ``address`` is the
-    scheduler of a Dask cluster; without it one is started here. Raises ``CampaignError`` if Dask
-    is asked for and not installed.
-    """
-    count = workers or len(os.sched_getaffinity(0))
-    if backend is TaskRunner.PROCESSES:
-        with _open_processes(count) as executor:
-            yield executor
-    elif backend is TaskRunner.THREADS:
-        with _open_threads(count) as executor:
-            yield executor
-    else:
-        with _open_dask(count, address) as executor:
-            yield executor
-
-
 @contextmanager
 def open_processes(jobs: int) -> Generator[Executor | None]:
     """An executor of so many processes; None where one is enough."""
     if jobs == 1:
         yield None
         return
-    with open_executor(workers=jobs) as executor:
+    with open_executor(jobs) as executor:
         yield executor
 
 
 @contextmanager
-def _open_threads(workers: int) -> Generator[Executor]:
-    executor = ThreadPoolExecutor(workers)
-    try:
-        yield executor
-    except BaseException:
-        executor.shutdown(cancel_futures=True)
-        raise
-    executor.shutdown()
+def open_executor(workers: int) -> Generator[Executor]:
+    """An executor of so many processes, which leave Ctrl-C to the caller.
 
-
-@contextmanager
-def _open_processes(workers: int) -> Generator[Executor]:
+    Where the caller's block ends with an exception, tasks that are queued or run are given up.
+    """
     others = set(active_children())
     executor = ProcessPoolExecutor(workers, initializer=_begin, initargs=(workers,))
     try:
@@ -149,7 +107,13 @@ _COUNTED = 5
 
 
 @contextmanager
-def _open_dask(workers: int, address: str | None) -> Generator[Executor]:
+def open_dask(workers: int, address: str | None = None) -> Generator[Executor]:
+    """An executor on the workers of the Dask scheduler at ``address``; without it on so many of our
+    own.
+
+    Where the caller's block ends with an exception, queued tasks are given up. Raises
+    ``CampaignError`` if Dask is not installed.
+    """
     from importlib import import_module
 
     try:
