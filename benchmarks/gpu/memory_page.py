@@ -8,6 +8,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +44,19 @@ def rows_of(name: str) -> list[list[str]]:
 Counters = Mapping[str, int]
 
 
-def predicted(launch: Launch, chip: str = CHIP) -> dict[str, int]:
-    """What ``fence-sim traffic`` says of a launch."""
-    found = traffic(launch, chip, ROOT / "examples" / launch.file)["counters"]
+def predicted(launch: Launch, chip: str = CHIP, text: str = "") -> dict[str, int]:
+    """What ``fence-sim traffic`` says of a launch; ``text``: of its kernel, lowered already."""
+    text = text or (ROOT / "examples" / launch.file).read_text(encoding="utf-8")
+    found = traffic(launch, chip, text)["counters"]
     return {name: each["value"] for name, each in found.items()}
 
 
-def traffic(launch: Launch, chip: str, kernel: Path) -> dict[str, Any]:
-    """What ``fence-sim traffic --json`` says of a launch of the kernel in a file."""
+@cache
+def traffic(launch: Launch, chip: str, text: str) -> dict[str, Any]:
+    """What ``fence-sim traffic --json`` says of a launch of the kernel of a text."""
     with tempfile.TemporaryDirectory() as folder:
+        kernel = Path(folder) / "kernel.mlir"
+        kernel.write_text(text, encoding="utf-8")
         words = ["traffic", str(kernel), "--mcpu", chip, "--json"]
         words += ["--grid", ",".join(map(str, launch.grid))]
         words += ["--block", ",".join(map(str, launch.block))]
@@ -168,10 +173,11 @@ def kernels_on_cdna() -> str:
     rows: list[tuple[str, ...]] = []
     executed = [0, 0]
     for launch in CDNA_LAUNCHES:
-        found = predicted(launch, CDNA_CHIP)
+        texts = [lowered(launch, elects=elects) for elects in (False, True)]
+        found = predicted(launch, CDNA_CHIP, texts[True])
         rows.append((launch.name, *(f"{found.get(name, 0):,}" for _, name in _CDNA_COUNTERS)))
-        for elects in (False, True):
-            executed[elects] += write_backs(launch, elects=elects)
+        for elects, text in enumerate(texts):
+            executed[elects] += write_backs(launch, text)
     names = ", ".join(f"`{name}`" for _, name in _CDNA_COUNTERS)
     return (
         markdown_table(("kernel", *(name for name, _ in _CDNA_COUNTERS)), rows)
@@ -183,20 +189,21 @@ that the lock is given back, so that there is nothing to elect: all kernels toge
     )
 
 
-def write_backs(launch: Launch, *, elects: bool) -> int:
-    """How many waves of a launch execute a write-back, lowered with the pass elect-release or without."""
+def lowered(launch: Launch, *, elects: bool) -> str:
+    """The kernel of a launch, lowered with the pass elect-release or without."""
     source = ROOT / "examples" / launch.file
     module = parse_module(str(source), source.read_text(encoding="utf-8"))
     for step in CDNAPipeline(CDNA_CHIP).passes():
         if elects or step.name != "elect-release":
             step.apply(Context(), module)
-    text = str(module)
+    return str(module)
+
+
+def write_backs(launch: Launch, text: str) -> int:
+    """How many waves of a launch execute a write-back."""
     if "buffer_wbl2" not in text:
         return 0
-    with tempfile.TemporaryDirectory() as folder:
-        lowered = Path(folder) / source.name
-        lowered.write_text(text, encoding="utf-8")
-        fences = traffic(launch, CDNA_CHIP, lowered)["fences"]
+    fences = traffic(launch, CDNA_CHIP, text)["fences"]
     return sum(each["executed"] for each in fences if each["text"].startswith("buffer_wbl2"))
 
 
