@@ -206,11 +206,8 @@ def _blocks(
 def _lines_by_groups(
     instruction: VectorInstruction, addresses: Numbers, active: LaneFlags, line: int, size: int
 ) -> Numbers:
-    found = none(addresses)
-    for first in range(0, LANES, size):
-        lanes = slice(first, first + size)
-        found = found + _blocks(instruction, addresses[:, lanes], active[:, lanes], line)
-    return found
+    lanes, used = addresses.reshape(-1, size), active.reshape(-1, size)
+    return _blocks(instruction, lanes, used, line).reshape(len(addresses), -1).sum(axis=1)
 
 
 def _coalesces(instruction: VectorInstruction, addresses: Numbers, active: LaneFlags) -> LaneFlags:
