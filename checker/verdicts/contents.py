@@ -54,19 +54,19 @@ Contents = dict[Value, Content]
 
 def contents_of(kernel: Kernel) -> Contents:
     """The results of reads, and of additions, that contents before the kernel decide."""
-    found: Contents = {}
     if any(each.writes and each.place.root.region is Region.UNKNOWN for each in kernel.accesses):
-        return found
+        return {}
+    own: Contents = {}
     by: dict[Root, list[Access]] = {}
     for each in kernel.accesses:
         if each.writes:
             by.setdefault(each.place.root, []).append(each)
     for each in kernel.accesses:
-        is_read = each.agent is Agent.THREAD and each.reads and each.result is not None
+        is_read = each.agent is Agent.THREAD and each.reads
         is_known = each.place.offset is not None and each.place.root.region in _CHOSEN
         is_known &= len(kernel.accesses_at[each.instruction]) == 1
         is_simple = _adds(each) if each.is_atomic else not each.is_strong
-        if not (is_read and is_known and is_simple):
+        if each.result is None or not (is_read and is_known and is_simple):
             continue
         around = kernel.loops_of(each.instruction)
         loops: dict[Loop, None] = {}
@@ -78,9 +78,15 @@ def contents_of(kernel: Kernel) -> Contents:
             ):
                 break
         else:
-            # A read comes after those that its place depends on, or depends on itself in a loop.
-            if each.result is not None and all(map(found.__contains__, data_in(terms_of(each)))):
-                found[each.result] = Content(each, tuple(loops))
+            own[each.result] = Content(each, tuple(loops))
+    # Places may depend on such contents, but on none that in a loop depend on themselves.
+    found: Contents = {}
+    while ready := {
+        value: content
+        for value, content in own.items()
+        if value not in found and all(map(found.__contains__, data_in(terms_of(content.read))))
+    }:
+        found |= ready
     return found
 
 
