@@ -468,7 +468,7 @@ def _alike_names(
         return frozenset()
     if distance == 0:
         return names if step >= max(first.size, second.size) else frozenset()
-    if any(each.times % step for each in digits):
+    if any(n % step for each in digits for n in (each.times, *(n for _, n in each.more))):
         return frozenset()
     # Places of other digits are a multiple of the step apart.
     least = (-first.size - distance) // step
@@ -508,7 +508,7 @@ def _names_in_round(
     # All digits together take the places of one round, which is the step times all sizes.
     top = digits[-1]
     is_whole = Counter((*top.sizes, top.name.replace("%", "%n"))) == sizes
-    if not is_whole or any(each.times != step for each in digits):
+    if not is_whole or any(each.times != step or each.more for each in digits):
         return frozenset()
     return frozenset() if any(times % step for times in rounds) else frozenset(indices)
 
@@ -597,17 +597,17 @@ def in_rows(
     }
     forms = [replace(form, terms=tuple(t for t in form.terms if t not in common)) for form in forms]
     terms = [value for form in forms for value, _ in form.terms]
+    own = {_lengths(each) for each in terms if not is_alike(each, is_one_cta=is_one_cta)}
     limits = [_limits(e, each) for each in (first, second)]
     bounded = {
         (factor,)
-        for value in terms
+        for value in (terms if own <= {()} else ())
         if is_alike(value, is_one_cta=False)
         for factor in factors_of(value)
         if all(_without_extension(factor) in each for each in limits)
     }
-    own_lengths = {_lengths(each) for each in terms if not is_alike(each, is_one_cta=is_one_cta)}
     lengths = sorted(
-        {(), *(own_lengths - {()} or bounded)},
+        {(), *own, *bounded},
         key=lambda each: (len(each), [part.number for part in each]),
     )
     if len(lengths) < 2:
@@ -629,9 +629,9 @@ def in_rows(
         return None
     (columns, *rows) = both
     step = gcd(*(n for p in rows for f in p for n in (f.constant, *(t for _, t in f.terms))))
-    for length in bounded.intersection(lengths):
-        for column, access, own in zip(columns, (first, second), limits, strict=True):
-            if not _is_below(column, access.size or 0, own[_without_extension(*length)], step):
+    for length in bounded:
+        for column, access, limit in zip(columns, (first, second), limits, strict=True):
+            if not _is_below(column, access.size or 0, limit[_without_extension(*length)], step):
                 return None
     parts = [(*columns, first.size, second.size), *((*own, step, step) for own in rows)]
     parts += [(whole, whole, 1, 1) for whole in _numbers_alike(e, parts)]
@@ -916,6 +916,7 @@ class _Digit:
 
     The name of an iteration, or of a sum that a condition bounds, is "": each thread has its own.
     ``parts``: the names of the indices that two threads have alike where they have such a sum.
+    ``more``: other multiples of the index, by their sizes: its step is that much larger.
     """
 
     name: str
@@ -923,6 +924,7 @@ class _Digit:
     sizes: tuple[str, ...]
     bound: int | None = None
     parts: tuple[str, ...] = ()
+    more: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     def below(self, sizes: Mapping[str, int]) -> int | None:
         """The number that it is below in a launch of such sizes; None if none is known."""
@@ -973,10 +975,16 @@ def _digits(terms: _Terms, bounds: Sequence["_Bound"], *, is_one_cta: bool) -> l
             return None
         most = min(filter(None, (_own_bound(value), below.get(value))), default=None)
         digits.append(_Digit(names[0], times, tuple(sorted(sizes)), most))
-    names_of = [each.name for each in digits if each.name]
-    if not digits or len(set(names_of)) < len(names_of):
-        return None
-    return _by_steps(digits)
+    return _by_steps(_merged(digits)) or None
+
+
+def _merged(digits: Sequence[_Digit]) -> Iterator[_Digit]:
+    """Digits with all multiples of an index in one, as of the rows of a tile with a border."""
+    by: dict[object, list[_Digit]] = {}
+    for number, each in enumerate(_by_steps(digits)):
+        by.setdefault(each.name or number, []).append(each)
+    for *others, last in by.values():
+        yield replace(last, more=tuple((each.sizes, each.times) for each in others))
 
 
 def _names_of(digits: Iterable[_Digit]) -> frozenset[str]:
@@ -1063,6 +1071,8 @@ def _step_of_chain(digits: list[_Digit], sizes: Mapping[str, int]) -> int | None
     if digits[0].sizes:
         return None
     for one, following in pairwise(digits):
+        if one.more:
+            return None
         bound = one.below(sizes)
         if bound is not None and one.name.startswith("%tid") and following.name.startswith("%tid"):
             bound = min(bound, MOST_THREADS // 2)  # Of a CTA in which the next index has two.
@@ -1081,7 +1091,7 @@ def _are_one(digits: Sequence[_Digit], sizes: Mapping[str, int], least: int, mos
     ranges: list[tuple[int, int | None]] = []
     for each in digits:
         bound = each.below(sizes)
-        if each.sizes:
+        if each.sizes or each.more:
             return False
         ranges.append((each.times, None if bound is None else bound - 1))
     ranges.sort(key=itemgetter(0), reverse=True)

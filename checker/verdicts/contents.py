@@ -17,6 +17,7 @@ from fencewright.checker.verdicts.expressions import (
     number_of,
     parts_of,
 )
+from fencewright.checker.verdicts.intervals import full_barriers, shared
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
@@ -26,6 +27,7 @@ from fencewright.checker.verdicts.model import (
     Constraint,
     Kernel,
     Loop,
+    MbarrierStep,
     Not,
     Overlap,
     Region,
@@ -34,7 +36,8 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.order.guards import never_before
 from fencewright.checker.verdicts.solver import INTERPRETED
-from fencewright.lowering.code.value import Apply, Value
+from fencewright.lowering.code.value import Apply, Result, Value
+from fencewright.lowering.vocabulary import Scope
 
 _CHOSEN = (Region.PARAMETER, Region.POINTER, Region.SHARED)
 """The objects whose contents before the kernel nothing in its file says."""
@@ -90,7 +93,7 @@ def contents_of(kernel: Kernel) -> Contents:
     return found
 
 
-def terms_of(access: Access) -> list[Value]:
+def terms_of(access: Access | MbarrierStep) -> list[Value]:
     """The values that the place of an access is a sum of."""
     form = access.place.offset
     return [] if form is None else [value for value, _ in form.terms]
@@ -162,12 +165,12 @@ def counts_apart(
     a, b = one.result, two.result
     if one.place.root != two.place.root or a is None or b is None or a.bits != b.bits:
         return
-    cases: list[Constraint] = [Not(Overlap(one, own, two, other))]
-    for add, result, thread, following, later in ((one, a, own, b, other), (two, b, other, a, own)):
-        left = _left(e, add, result)
-        is_whole = Compare("ule", result, thread, left, thread)
-        cases.append(AllOf((is_whole, Compare("ule", left, thread, following, later))))
-    yield AnyOf(tuple(cases))
+    ends = _left(e, one, a), _left(e, two, b)
+    # No counter wraps around.
+    is_whole = Compare("ule", a, own, ends[0], own), Compare("ule", b, other, ends[1], other)
+    first, second = Compare("ule", ends[0], own, b, other), Compare("ule", ends[1], other, a, own)
+    apart = AllOf((*is_whole, AnyOf((first, second))))
+    yield AnyOf((Not(Overlap(one, own, two, other)), apart))
 
 
 def _asked(access: Access) -> list[Value]:
@@ -175,30 +178,69 @@ def _asked(access: Access) -> list[Value]:
 
 
 def counters(kernel: Kernel, value: Value, relation: Relation) -> Iterator[Access]:
-    """The addition that a value is the result of, if all writes of its counter add more than 0."""
+    """The addition that a value is the result of, if all writes of its counter add, or come
+    before."""
     for access in kernel.accesses:
         if access.result is not value or not access.is_atomic or access.place.offset is None:
             continue
-        roots = access.place.root, Root(Region.UNKNOWN, "global"), Root(Region.UNKNOWN, "")
-        writers = (each for each in kernel.accesses if each.writes and each.place.root in roots)
-        if all(_counts(each, relation) for each in writers):
+        if all(
+            _counts(kernel, each, relation) or _is_reset(kernel, each, access, relation)
+            for each in _writes_to(kernel, access.place.root)
+        ):
             yield access
+
+
+def _writes_to(kernel: Kernel, root: Root) -> Iterator[Access]:
+    """The writes of an object, and those that may be of it."""
+    spaces = ("shared" if root.region is Region.SHARED else "global", "")
+    roots = (root, *(Root(Region.UNKNOWN, each) for each in spaces))
+    return (each for each in kernel.accesses if each.writes and each.place.root in roots)
 
 
 def _adds(access: Access) -> bool:
     return access.update == "add" and access.value is not None and not any(data_in((access.value,)))
 
 
-def _counts(access: Access, relation: Relation) -> bool:
-    """True of an atomic addition of a small constant, for the threads of a relation."""
-    number = None if access.value is None else number_of(access.value)
-    if access.update != "add" or number is None or access.scope is None:
+def _counts(kernel: Kernel, access: Access, relation: Relation) -> bool:
+    """True of an atomic addition of a small number, for the threads of a relation."""
+    if access.update != "add" or access.value is None or access.scope is None:
         return False
-    return 0 < number < _MOST_ADDED and access.scope.includes(relation.scope)
+    return access.scope.includes(relation.scope) and _is_small(kernel, access.value)
 
 
-_MOST_ADDED = 1 << 16
-"""The largest number that is added once for which no counter wraps around."""
+def _is_small(kernel: Kernel, value: Value) -> bool:
+    """True of a small number, and of one that is read of a variable to which such numbers alone are
+    written or added."""
+    if (number := number_of(value)) is not None:
+        return number in _SMALL
+    reads = kernel.accesses_at.get(value.instruction, ()) if isinstance(value, Result) else ()
+    if len(reads) != 1 or reads[0].place.root.region is not Region.SHARED or terms_of(reads[0]):
+        return False
+    return all(
+        each.place == reads[0].place
+        and each.size == reads[0].size
+        and each.update in ("", "add")
+        and each.value is not None
+        and number_of(each.value) in _SMALL
+        for each in _writes_to(kernel, reads[0].place.root)
+    )
+
+
+def _is_reset(kernel: Kernel, write: Access, add: Access, relation: Relation) -> bool:
+    """True of a write of a CTA's own counter that no addition comes before: a barrier is always
+    between, and no thread comes back to it."""
+    if relation not in (Relation.WARP, Relation.CTA):
+        return False
+    full = full_barriers(kernel, Scope.WORKGROUP)
+    return (
+        write.place.root.region is Region.SHARED
+        and not kernel.may_reach(add.instruction, write.instruction)
+        and not shared(kernel, write, add, full, is_one_cta=True)
+    )
+
+
+_SMALL = range(1 << 16)
+"""Numbers with which no counter wraps around that are added to it."""
 
 
 def _left(e: Expressions, add: Access, result: Value) -> Value:

@@ -189,20 +189,18 @@ class Expressions:
         return self.negated(holds) if relation in ("ne", "le", "ge") else holds
 
     def _is_zero(self, value: Value) -> Value:
-        """The truth value of ``value == 0``: of all parts that it is a disjunction of, and as a
-        bound where the low bits alone may be set, as compilers write ``i < 256 and j < 256``."""
-        zero, mask = self.constant(0, value.bits), self.constant(-1, value.bits)
-        whole = value
+        """The truth value of ``value == 0``: of low bits alone in several numbers, as compilers
+        write ``i < 256 and j < 256``, a bound of each."""
+        whole, mask = value, value
         if isinstance(value, Apply) and value.operation == "and":
-            if number_of(value.arguments[1]) is not None:
-                whole, mask = value.arguments
-        if isinstance(whole, Apply) and whole.operation == "or" and value.bits > 1:
+            whole, mask = value.arguments
+        low = -(number_of(mask) or 0) & ones(value.bits)
+        if low < 2 or low & (low - 1):
+            return self.apply("eq", (value, self.constant(0, value.bits)), 1)
+        if isinstance(whole, Apply) and whole.operation == "or":
             parts = (self.apply("and", (part, mask), value.bits) for part in whole.arguments)
             return self.apply("and", map(self._is_zero, parts), 1)
-        low = -(number_of(mask) or 0) & ones(value.bits)
-        if whole is not value and low > 1 and not low & (low - 1):
-            return self.apply("ult", (whole, self.constant(low, value.bits)), 1)
-        return self.apply("eq", (value, zero), 1)
+        return self.apply("ult", (whole, self.constant(low, value.bits)), 1)
 
     def negated(self, value: Value) -> Value:
         """The negation of a truth value."""
@@ -793,6 +791,15 @@ def parts_of(
             if isinstance(value, Apply) and not (is_whole and is_whole(value)):
                 work += value.arguments
     return seen.keys()
+
+
+def names_in(values: Iterable[Value]) -> frozenset[str]:
+    """The indices and sizes of a launch that values depend on."""
+    names = (
+        getattr(leaf, "name" if isinstance(leaf, Thread) else "constant", "")
+        for leaf in leaves(values)
+    )
+    return frozenset(each for each in names if isinstance(each, str))
 
 
 def origins_of(values: Iterable[Value], *known: Mapping[Value, Iterable[Value]]) -> Set[Value]:

@@ -40,6 +40,7 @@ from fencewright.checker.verdicts.expressions import (
     Expressions,
     is_data,
     leaves,
+    names_in,
     number_of,
     origins_of,
     quotient,
@@ -163,7 +164,8 @@ def judge(kernel: Kernel, launch: Launch | None = None, steps: Steps | None = No
 
 def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
     """The kernel with each index that has several values in the launch, read or not: threads that
-    differ in no other one are several threads. At most one thread is one."""
+    differ in no other one are several threads. At most one thread is one. Of others the rows are
+    those that tell more apart than who counts the CTAs, and waits for them."""
     block = launch.block or ((1, 1, 1) if kernel.most_threads == 1 else None)
     if block is not None and kernel.required is None:
         kernel = replace(kernel, required=block, _memo={})
@@ -174,9 +176,22 @@ def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
         for d, size in zip("xyz", sizes or (), strict=False)
         if d != "x" and size > 1
     }
-    if not several:
-        return kernel
-    return replace(kernel, specials=kernel.specials | several, _memo={})
+    specials = _told_apart(kernel) | several
+    return kernel if specials == kernel.specials else replace(kernel, specials=specials, _memo={})
+
+
+def _told_apart(kernel: Kernel) -> frozenset[str]:
+    """The indices and sizes that a kernel reads, without those of rows that strong accesses alone
+    depend on."""
+    rows = frozenset(each for each in kernel.specials if each.endswith((".y", ".z")))
+    if not rows or kernel.is_lock_step:
+        return kernel.specials
+    weak = [each for each in kernel.accesses if not each.is_strong]
+    values = [term for each in (*weak, *kernel.mbarriers) for term in terms_of(each)]
+    values += [each.value for each in weak if each.value is not None]
+    for own in (*weak, *kernel.mbarriers, *kernel.barriers):
+        values += [each.value for each in own.conditions]
+    return kernel.specials - rows | rows & names_in(values)
 
 
 def is_still_proved(kernel: Kernel, before: Verdict, launch: Launch | None = None) -> bool:

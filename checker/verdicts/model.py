@@ -462,7 +462,7 @@ class Assumption(FastStrEnum):
     FLAGS_ZERO = "flags and counters are 0 at the start"
     PHASES = "phase registers are toggled once for each phase"
     NAMED_BARRIERS = "named barriers count all threads that come to them"
-    ONE_DIMENSION = "dimensions that the kernel does not read are 1"
+    ONE_DIMENSION = "dimensions that tell no accesses apart are 1"
     READ_BEFORE_WRITE = "a read that only execution orders before a write is done"
     ONE_CTA = "the grid is one CTA, as the kernel reads no block index"
     EQUAL_VALUES = "threads that write equal values to one place leave that value"

@@ -112,6 +112,24 @@ def test_a_weakened_barrier_of_the_grid_proves_nothing(old: str, new: str) -> No
     assert judge(kernel_of(file, file.functions["k"]), LAUNCH).kind is not FREE
 
 
+@pytest.mark.parametrize(
+    ("stored", "kind"),
+    [("1", FREE), ("%r24", VerdictKind.LAUNCH)],
+    ids=["right", "a row's number"],
+)
+def test_rows_that_a_barrier_of_the_grid_counts_are_one(stored: str, kind: VerdictKind) -> None:
+    """The threads and CTAs that cooperative groups count have rows, and nothing else has."""
+    rows = "mov.u32 %r21, %tid.y; mov.u32 %r22, %nctaid.y; mov.u32 %r24, %ctaid.y; setp.eq.u32 %p5, %r1, 0;"
+    first = f"{rows} or.b32 %r25, %r1, %r21; setp.ne.u32 %p1, %r25, 0; mul.lo.u32 %r23, %r3, %r22;"
+    head = HEAD.replace("setp.ne.u32 %p1, %r1, 0;", first).replace(
+        "%r5, %r5, %r3", "%r5, %r5, %r23"
+    )
+    head = head.replace("setp.eq.u32 %p2, %r2", "or.b32 %r26, %r2, %r24; setp.eq.u32 %p2, %r26")
+    body = ONCE.replace(STORE, f"@%p5 st.global.u32 [%rd4], {stored};")
+    file = read_ptx(f"{head}{body}\n}}\n")
+    assert judge(kernel_of(file, file.functions["k"])).kind is kind
+
+
 @pytest.mark.parametrize("number", range(2))
 def test_both_barriers_of_the_cta_are_part_of_it(number: int) -> None:
     parts = ONCE.replace("@!%p1 ", "").split("barrier.sync 0;")

@@ -484,6 +484,50 @@ def test_who_draws_a_ticket_has_it_alone(body: str, kind: VerdictKind) -> None:
     assert verdict_of(block + body).kind is kind
 
 
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, FREE),
+        ({"W:  bar.sync 0;": "W:"}, RACE),
+        ({"V:  bar.sync 0;": "V:"}, NOT_JUDGED),
+        ({"add.u32 %r14, %r13, 0;": "sub.u32 %r14, %r13, 1;"}, NOT_JUDGED),
+        ({"add.u32 %r16, %r15, %r12;": "shr.u32 %r16, %r12, 1; add.u32 %r16, %r15, %r16;"}, NOT_JUDGED),
+        ({"[%rd5], %r14;": "[%rd5], 100;"}, NOT_JUDGED),
+        ({"[cell], 1;": "[cell], -1;"}, NOT_JUDGED),
+        ({"mov.u32 %r9, 0;": "mov.u32 %r9, -9;"}, NOT_JUDGED),
+        ({"W:  bar.sync 0;": "W: bar.sync 0; @%p1 st.shared.u32 [cell], 0; bar.sync 0;"}, NOT_JUDGED),
+    ],
+    ids=[
+        "right", "count not awaited", "base not awaited", "one less", "two in a place",
+        "another number", "counts down", "begins below", "count anew",
+    ],
+)  # fmt: skip
+def test_a_cta_s_places_of_a_list_are_its_own(changes: dict[str, str], kind: VerdictKind) -> None:
+    """Threads count what they keep in a shared cell, of which one adds the total to a global one:
+    each has its place."""
+    body = """
+    .shared .align 4 .b8 cell[4]; .shared .align 4 .b8 base[4];
+    mov.u32 %r20, %ctaid.x; mul.lo.u32 %r21, %r20, 256; add.u32 %r22, %r21, %r2;
+    setp.eq.u32 %p1, %r2, 0; mov.u32 %r9, 0; @%p1 st.shared.u32 [cell], %r9; bar.sync 0;
+    mul.wide.u32 %rd3, %r22, 4; add.u64 %rd4, %rd2, %rd3; ld.global.nc.u32 %r10, [%rd4];
+    setp.eq.u32 %p2, %r10, 0; mov.u32 %r12, -1; @%p2 bra W; atom.shared.add.u32 %r12, [cell], 1;
+W:  bar.sync 0;
+    @!%p1 bra V; ld.shared.u32 %r13, [cell]; add.u32 %r14, %r13, 0;
+    ld.param.u64 %rd5, [c]; atom.global.add.u32 %r15, [%rd5], %r14; st.shared.u32 [base], %r15;
+V:  bar.sync 0;
+    setp.lt.s32 %p3, %r12, 0; @%p3 bra OUT; ld.shared.u32 %r15, [base]; add.u32 %r16, %r15, %r12;
+    mul.wide.u32 %rd6, %r16, 4; add.u64 %rd7, %rd1, %rd6; st.global.u32 [%rd7], %r10;
+OUT:
+"""
+    for old, new in changes.items():
+        assert old in body
+        body = body.replace(old, new)
+    head = _HEADER.replace(".param .u32 n)", ".param .u32 n, .param .u64 c)")
+    text = head.replace(".entry k(", ".entry k(").replace("\n{\n", "\n.maxntid 256\n{\n")
+    file = read_ptx(f"{text}{body}\n    ret;\n}}\n", "k.ptx")
+    assert judge(kernel_of(file, file.functions["k"])).kind is kind
+
+
 def test_an_address_that_arguments_decide_is_a_race_of_some_contents() -> None:
     body = """
     mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd2, %rd3; ld.global.u32 %r8, [%rd4];

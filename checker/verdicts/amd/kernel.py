@@ -16,7 +16,13 @@ from fencewright.checker.verdicts.amd.halves import Halves
 from fencewright.checker.verdicts.amd.lemmas import Handing
 from fencewright.checker.verdicts.amd.values import KERNEL_ARGUMENTS, Executed, LaneRegisters
 from fencewright.checker.verdicts.amd.words import SHARED_BASE
-from fencewright.checker.verdicts.expressions import Choice, choices, leaves, origins_of
+from fencewright.checker.verdicts.expressions import (
+    Choice,
+    choices,
+    leaves,
+    names_in,
+    origins_of,
+)
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
@@ -38,7 +44,7 @@ from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.code.operands.operands import fault_of, is_on_barrier
 from fencewright.lowering.cdna.counters.scoreboard import CounterEventKind
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.value import Const, Iteration, Param, Result, Thread, Value
+from fencewright.lowering.code.value import Iteration, Param, Result, Value
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Scope
 
 NO_DESCRIPTOR = "no kernel descriptor says what its registers begin with"
@@ -161,13 +167,7 @@ class _Filler:
             values += [] if each.value is None else [each.value]
             if each.place.offset is not None:
                 values += [value for value, _ in each.place.offset.terms]
-        names = set[str]()
-        for leaf in leaves(values):
-            if isinstance(leaf, Thread):
-                names.add(leaf.name)
-            elif isinstance(leaf, Const) and isinstance(leaf.constant, str):
-                names.add(leaf.constant)
-        return frozenset(names)
+        return names_in(values)
 
     # Accesses
 

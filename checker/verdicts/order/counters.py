@@ -10,7 +10,7 @@ Source: PTX ISA, "Release and Acquire Patterns", "Observation order".
 from collections.abc import Iterator
 from itertools import islice, product
 
-from fencewright.checker.verdicts.contents import counters, counts_apart
+from fencewright.checker.verdicts.contents import counters, counts_apart, data_in, terms_of
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
@@ -34,8 +34,15 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.order.claims import Claim
 from fencewright.checker.verdicts.order.flags import lemma_of, writes_to
-from fencewright.checker.verdicts.order.guards import Guard, comes_by, follows, guards_of, implied
-from fencewright.lowering.code.value import Apply, Iteration, Value
+from fencewright.checker.verdicts.order.guards import (
+    Guard,
+    comes_by,
+    follows,
+    guards_of,
+    handed,
+    implied,
+)
+from fencewright.lowering.code.value import Apply, Iteration, Result, Value
 from fencewright.lowering.vocabulary import Scope
 
 
@@ -88,25 +95,80 @@ def handed_tickets(
     kernel: Kernel, pair: tuple[Access, Access], relation: Relation
 ) -> Iterator[Constraint]:
     """The counts that let one thread of each of two CTAs, and by it the others, come to accesses
-    are apart, as ``tickets`` are."""
-    if relation is not Relation.GRID:
+    are apart, as ``tickets`` are, and so are those that it hands to the others of its CTA.
+
+    In one CTA these have from one thread, in no loop, one count.
+    """
+    is_one_cta = relation in (Relation.WARP, Relation.CTA)
+    if not is_one_cta and relation is not Relation.GRID:
         return
+    numbers = (_FIRST, _FIRST if is_one_cta else _SECOND)
     sides = [
         [
-            (guard, literal, count)
-            for guard in guards_of(kernel, access, thread, other)
-            if guard.is_met and guard.thread == other and guard.unknown == AnyOf(())
-            for literal in (guard.members[0][1],)
-            if literal is not None and len(guard.members) == 1
-            for leaf in leaves((literal.value,))
-            for count in counters(kernel, leaf, relation)
+            *(() if is_one_cta else _guarded(kernel, access, thread, other, relation)),
+            *_handed(kernel, access, thread, other, relation),
         ]
-        for thread, (access, other) in enumerate(zip(pair, (_FIRST, _SECOND), strict=True))
+        for thread, (access, other) in enumerate(zip(pair, numbers, strict=True))
     ]
-    for (one, own, first), (two, other, second) in islice(product(*sides), 1):
-        yield from (*one.constraints, Holds(own, one.thread))
-        yield from (*two.constraints, Holds(other, two.thread))
-        yield from counts_apart(kernel, first, one.thread, second, two.thread)
+    for (one, first), (two, second) in islice(product(*sides), 1):
+        if not is_one_cta:
+            yield from (*one, *two, *counts_apart(kernel, first, _FIRST, second, _SECOND))
+        elif first is second and not kernel.loops_of(first.instruction):
+            yield from (*one, *two)
+
+
+_Handed = tuple[tuple[Constraint, ...], Access]
+"""All that is known of the thread that has made an addition, and that addition."""
+
+
+def _guarded(
+    kernel: Kernel, access: Access, thread: int, other: int, relation: Relation
+) -> Iterator[_Handed]:
+    for guard in guards_of(kernel, access, thread, other):
+        ((_, literal), *more) = guard.members
+        if more or literal is None or not guard.is_met or guard.thread != other:
+            continue
+        if guard.unknown == AnyOf(()):
+            for leaf in leaves((literal.value,)):
+                for count in counters(kernel, leaf, relation):
+                    yield (*guard.constraints, Holds(literal, other)), count
+
+
+def _handed(
+    kernel: Kernel, access: Access, thread: int, other: int, relation: Relation
+) -> Iterator[_Handed]:
+    for value in [each for each in data_in(terms_of(access)) if isinstance(each, Result)]:
+        for written, own in handed(kernel, value, thread, other):
+            for leaf in leaves((written,)):
+                for count in counters(kernel, leaf, relation):
+                    is_whole = count.result is written
+                    below = _counted(kernel, access, thread, value, count, other)
+                    yield (*own, *(below if is_whole else ())), count
+
+
+def _counted(
+    kernel: Kernel, access: Access, thread: int, base: Value, count: Access, other: int
+) -> Iterator[Constraint]:
+    """The numbers that a thread has of its CTA's count are below what the count is when all of it
+    is added to another one, and so are sums of ``base``, the result of that, and such a number."""
+    e, total = Expressions(kernel.table), count.value
+    if not isinstance(total, Result) or count.result is None or base.bits != total.bits:
+        return
+    (read,) = kernel.accesses_at[total.instruction]
+    end = e.apply("add", (count.result, total), total.bits)
+    for part in data_in(terms_of(access)):
+        for add in counters(kernel, part, Relation.CTA):
+            is_count = read.place == add.place and not terms_of(add) and part.bits == total.bits
+            if not is_count or add.value is None or not number_of(add.value):
+                continue
+            place = e.apply("add", (base, part), part.bits)
+            is_below = (
+                Compare("ult", part, thread, total, other),
+                Compare("ule", base, thread, place, thread),
+                Compare("ult", place, thread, end, other),
+            )
+            order = follows(kernel, add, thread, read.instruction, other, met=True)
+            yield AnyOf((Not(order), AllOf(is_below)))
 
 
 def _adds_one(access: Access) -> bool:
@@ -116,15 +178,16 @@ def _adds_one(access: Access) -> bool:
 def ctas(kernel: Kernel) -> Value:
     """The number of CTAs of the grid."""
     e = Expressions(kernel.table)
-    sizes = [
-        kernel.table.constant(f"%nctaid.{d}", 32)
-        for d in "xyz"
-        if d == "x" or {f"%ctaid.{d}", f"%nctaid.{d}"} & kernel.specials
-    ]
-    total = sizes[0]
-    for size in sizes[1:]:
-        total = e.apply("mul", (total, size), 32)
-    return total
+    x, y, z = (kernel.table.constant(f"%nctaid.{d}", 32) for d in "xyz")
+    return without_rows(kernel, e.apply("mul", (e.apply("mul", (x, y), 32), z), 32))
+
+
+def without_rows(kernel: Kernel, value: Value) -> Value:
+    """A value in a grid that has one CTA in each dimension that the kernel does not tell apart."""
+    e = Expressions(kernel.table)
+    sizes = (d for d in "yz" if not {f"%ctaid.{d}", f"%nctaid.{d}"} & kernel.specials)
+    ones = {kernel.table.constant(f"%nctaid.{d}", 32): e.constant(1, 32) for d in sizes}
+    return e.substituted(value, ones)
 
 
 def _last_added(
@@ -274,7 +337,7 @@ def _reaches(
         grown = e.apply("mul", (i, e.constant(adds, 32)), 32)
         times = e.apply("add", (grown, times), 32)
     wanted = e.linear(e.apply("mul", (ctas(kernel), times), 32))
-    given = e.linear(bound)
+    given = e.linear(without_rows(kernel, bound))
     # Of ``bound < count`` the count is at least one more.
     more = 1 if value.operation == "ult" and not is_left else 0
     if any(isinstance(leaf, Iteration) for v, _ in given.terms for leaf in leaves((v,))) != bool(

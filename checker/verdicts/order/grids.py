@@ -31,7 +31,7 @@ from fencewright.checker.verdicts.model import (
     ThreadPair,
 )
 from fencewright.checker.verdicts.order.claims import Claim
-from fencewright.checker.verdicts.order.counters import ctas, is_once
+from fencewright.checker.verdicts.order.counters import ctas, is_once, without_rows
 from fencewright.checker.verdicts.order.flags import lemma_of, writes_of
 from fencewright.checker.verdicts.order.guards import Guard, Poll, comes_by, polls
 from fencewright.checker.verdicts.order.lemmas import Lemma, VendorLemma
@@ -157,7 +157,7 @@ def _flips(kernel: Kernel, free: ThreadPair, add: Access) -> bool:
     rest, one = (yes, no) if is_first else (no, yes)
     e = Expressions(kernel.table)
     least = e.apply("sub", (e.constant(_FLIPPED + 1, 32), ctas(kernel)), 32)
-    if number_of(one) != 1 or e.linear(rest) != e.linear(least):
+    if number_of(one) != 1 or e.linear(without_rows(kernel, rest)) != e.linear(least):
         return False
     parts = leaves((condition,))
     if not all(isinstance(each, Const) for each in parts):

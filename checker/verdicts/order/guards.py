@@ -7,6 +7,7 @@ before the barrier, or it wrote what it had read to a variable that all read aft
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.intervals import (
@@ -337,37 +338,62 @@ def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Itera
         if len(results) != 1:
             continue
         result = results.pop()
-        reads = kernel.accesses_at.get(result.instruction, ())
-        if len(reads) != 1 or reads[0].is_strong or not reads[0].reads:
+        if (found := _written(kernel, result)) is None:
             continue
-        write = _last_write(kernel, reads[0])
-        if write is None or write.value is None:
-            continue
-        if write.value.bits < result.bits and not _is_extended_alike(write.value):
-            continue
-        written = e.resized(write.value, result.bits)
+        write, written = found
         value = e.substituted(literal.value, {result: written})
         for handed in e.literals(value, literal.polarity, literal.branch):
-            member = _of_literal(kernel, handed)
-            if member is None:
-                continue
-            for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)):
-                if not kernel.dominates(barrier, result.instruction):
-                    continue
-                block = kernel.block_of[write.instruction]
-                entering = frozenset((before, block) for before in kernel.graph.predecessors[block])
-                if not comes_by(
-                    kernel, write.conditions, block, entering, barrier, write.instruction
-                ):
-                    continue
+            if (member := _of_literal(kernel, handed)) is not None:
                 around = kernel.loops_of(write.instruction)
-                # Of a loop that is left on what is read, the last iteration.
-                link = _linked(kernel, around, barrier, result.instruction, thread, other)
-                if link is not None:
-                    together = Together(other, thread, Scope.WORKGROUP)
-                    same = Compare("eq", result, thread, written, other)
-                    own = (together, *executed(kernel, write, other), *link, same)
+                for barrier, own in _handings(kernel, result, thread, other):
                     yield Guard((member,), around, other, barrier, True, own)
+
+
+def handed(
+    kernel: Kernel, result: Result, thread: int, other: int
+) -> Iterator[tuple[Value, tuple[Constraint, ...]]]:
+    """The value that another thread of the CTA wrote where a result was read after a barrier, with
+    all that is known of that thread."""
+    for _, own in islice(_handings(kernel, result, thread, other), 1):
+        if (found := _written(kernel, result)) is not None:
+            yield found[1], own
+
+
+def _written(kernel: Kernel, result: Result) -> tuple[Access, Value] | None:
+    """The last write of a variable before a read of it, and its value as it is read."""
+    reads = kernel.accesses_at.get(result.instruction, ())
+    if len(reads) != 1 or reads[0].is_strong or not reads[0].reads:
+        return None
+    write = _last_write(kernel, reads[0])
+    if write is None or write.value is None:
+        return None
+    if write.value.bits < result.bits and not _is_extended_alike(write.value):
+        return None
+    return write, Expressions(kernel.table).resized(write.value, result.bits)
+
+
+def _handings(
+    kernel: Kernel, result: Result, thread: int, other: int
+) -> Iterator[tuple[int, tuple[Constraint, ...]]]:
+    """The barriers between the last write of a variable and a read of it, with all that is known
+    of the thread that writes."""
+    write, written = _written(kernel, result) or (None, None)
+    if write is None or written is None:
+        return
+    for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)):
+        if not kernel.dominates(barrier, result.instruction):
+            continue
+        block = kernel.block_of[write.instruction]
+        entering = frozenset((before, block) for before in kernel.graph.predecessors[block])
+        if not comes_by(kernel, write.conditions, block, entering, barrier, write.instruction):
+            continue
+        # Of a loop that is left on what is read, the last iteration.
+        around = kernel.loops_of(write.instruction)
+        link = _linked(kernel, around, barrier, result.instruction, thread, other)
+        if link is not None:
+            together = Together(other, thread, Scope.WORKGROUP)
+            same = Compare("eq", result, thread, written, other)
+            yield barrier, (together, *executed(kernel, write, other), *link, same)
 
 
 def _is_extended_alike(value: Value) -> bool:

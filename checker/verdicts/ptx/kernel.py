@@ -129,40 +129,31 @@ def kernel_of(file: PtxFile, function: PtxFunction) -> Kernel:
     return _Filler(file, whole, uncalled, fixed).kernel() if fixed else kernel
 
 
-def _deciding(access: Access) -> Iterator[Value]:
-    """The values that decide where an access is, and if it is executed."""
-    if access.place.offset is not None:
-        yield from (value for value, _ in access.place.offset.terms)
-    yield from (each.value for each in access.conditions)
-
-
 def _fixed(kernel: Kernel) -> dict[int, str]:
-    """The loads that accesses of what is written depend on, of numbers at a place that is one for
+    """The loads of what places that are written depend on, of numbers at a place that is one for
     all threads, in an object that nobody writes: they have names as parameters have."""
     written = {each.place.root for each in kernel.accesses if each.writes}
     if any(root.region is Region.UNKNOWN for root in written):
         return {}
-    asked = {
-        leaf.instruction
-        for each in kernel.accesses
-        if each.place.root in written
-        for leaf in leaves(_deciding(each))
-        if isinstance(leaf, Result)
-    }
-    names: dict[tuple[Root, LinearForm], str] = {}
-    found: dict[int, str] = {}
-    for each in kernel.accesses:
-        form, root = each.place.offset, each.place.root
-        if each.instruction not in asked or each.is_strong or root in written or form is None:
-            continue
-        if root.region not in (Region.PARAMETER, Region.GLOBAL) or each.agent is not Agent.THREAD:
-            continue
-        is_number = each.result is not None and each.result.bits < _POINTER_BITS
-        if is_number and all(is_alike(value, is_one_cta=False) for value, _ in form.terms):
-            number = f"({len(names)})" if form.terms else f"+{form.constant}"
-            name = f"*{root.name}" if form == LinearForm(0) else f"*{root.name}{number}"
-            found[each.instruction] = names.setdefault((root, form), name)
-    return found
+    places = [each.place.offset for each in kernel.accesses if each.place.root in written]
+    terms = (value for form in places if form is not None for value, _ in form.terms)
+    asked = {each.instruction for each in leaves(terms) if isinstance(each, Result)}
+    loads = [each for each in kernel.accesses if _is_fixed(each) and each.place.root not in written]
+    names = {each.place: "" for each in loads if each.instruction in asked}
+    for n, place in enumerate(names):
+        rest = "" if place.offset == LinearForm(0) else f"({n})"
+        names[place] = f"*{place.root.name}{rest}"
+    return {each.instruction: names[each.place] for each in loads if each.place in names}
+
+
+def _is_fixed(load: Access) -> bool:
+    """True of a load of a number, of arguments at a place that all threads have alike."""
+    if load.is_strong or load.agent is not Agent.THREAD or load.place.offset is None:
+        return False
+    is_number = load.result is not None and load.result.bits < _POINTER_BITS
+    is_given = load.place.root.region in (Region.PARAMETER, Region.GLOBAL)
+    terms = load.place.offset.terms
+    return is_number and is_given and all(is_alike(each, is_one_cta=False) for each, _ in terms)
 
 
 @dataclass(frozen=True, slots=True)
