@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.code.graph import walk
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.simulator.cdna.instructions import (
@@ -204,16 +205,8 @@ class _Issuing:
     def is_again(self, issue: _Issue) -> bool:
         """True if a time of a copy may come again after the wait for it."""
         starts = [each for each in self.after if each.pc == issue.at and self._starts(each, issue)]
-        seen: set[_Point] = set()
-        left = [each for start in starts for each in self.after[start]]
-        while left:
-            point = left.pop()
-            if point in starts:
-                return True
-            if point not in seen:
-                seen.add(point)
-                left += self.after[point]
-        return False
+        following = [each for start in starts for each in self.after[start]]
+        return any(point in starts for point in walk(following, self.after.__getitem__))
 
     def _starts(self, point: _Point, issue: _Issue) -> bool:
         return any(issue in each.outstanding for each in self.after[point]) and (

@@ -10,6 +10,7 @@ from itertools import combinations, pairwise
 from typing import ClassVar
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.graph import walk
 from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
 from fencewright.simulator.core.bit_relation import Mask, Relation, is_acyclic, mask_of
 from fencewright.simulator.core.condition import (
@@ -464,15 +465,11 @@ def with_exchanged(
                 for number, each in enumerate(observed)
             ]
         )
-    found, left = {*states}, [*states]
-    while left and orders:
-        state = left.pop()
-        for order in orders:
-            exchanged = tuple(state[number] for number in order)
-            if exchanged not in found:
-                found.add(exchanged)
-                left.append(exchanged)
-    return frozenset(found)
+
+    def exchanged(state: tuple[int | None, ...]) -> Iterator[tuple[int | None, ...]]:
+        return (tuple(state[number] for number in order) for order in orders)
+
+    return frozenset(walk(states, exchanged))
 
 
 def _takes_a_later_write(x: PtxExecution, reads: Mask) -> bool:

@@ -4,11 +4,13 @@ An address is followed through moves, conversions and sums with constants to the
 register that it begins with. Registers that are written more than once are not looked into.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import cached_property
+from itertools import islice
 
 from fencewright.lowering.code.effects import Access, Kind, Proxy
+from fencewright.lowering.code.graph import walk
 from fencewright.lowering.code.records import record
 from fencewright.lowering.ptx.code.statements import SILENT_CALLEES, Statement, names_in, number
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction, PtxVariable
@@ -165,20 +167,13 @@ class Places:
         known = self._slices.get(address)
         if known is not None:
             return known
-        found: set[str] = set()
-        seen: set[str] = set()
-        waiting = [*names_in(address)]
-        while waiting and len(seen) < _DEPTH:
-            name = waiting.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            if name in self.variables:
-                found.add(name)
+
+        def parts(name: str) -> Iterable[str]:
             made = self.written.get(name)
-            if made is not None and not made.statement.accesses:
-                waiting += made.statement.uses
-        self._slices[address] = frozenset(found)
+            return () if made is None or made.statement.accesses else made.statement.uses
+
+        found = islice(walk(names_in(address), parts), _DEPTH)
+        self._slices[address] = frozenset(name for name in found if name in self.variables)
         return self._slices[address]
 
 
