@@ -38,6 +38,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import (
     Attribute,
+    Block,
     Dialect,
     ParametrizedAttribute,
     SpacedOpaqueSyntaxAttribute,
@@ -65,6 +66,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
+from xdsl.rewriter import Rewriter
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
@@ -886,6 +888,29 @@ class CondBranchOp(InstructionOp):
     @property
     def row(self) -> InstructionRow:
         return _CONDITIONAL_BRANCH
+
+    def split_edges(self) -> tuple[InstructionOp, ...]:
+        """Give each edge that carries operands a block of its own, where copies can stand.
+
+        Returns the branches that take the place of this one.
+        """
+        block, made, targets = self.parent_block(), list[InstructionOp](), list[Block]()
+        assert block is not None
+        assert block.parent is not None
+        for target, arguments in (
+            (self.true_target, tuple(self.true_arguments)),
+            (self.false_target, tuple(self.false_arguments)),
+        ):
+            if arguments:
+                made.append(BranchOp.create(operands=arguments, successors=[target]))
+                targets.append(Block([made[-1]]))
+                block.parent.insert_block_after(targets[-1], block)
+            else:
+                targets.append(target)
+        made.append(CondBranchOp.build(operands=[self.mask, [], []], successors=targets))
+        block.insert_op_before(made[-1], self)
+        Rewriter.erase_op(self)
+        return tuple(made)
 
 
 def _verify_target_id(text: str, chip: str) -> None:

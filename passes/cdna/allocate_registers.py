@@ -23,7 +23,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.chips import ChipRow
@@ -149,28 +148,8 @@ def _normalise(kernel: KernelOp) -> list[Block]:
     for block in tuple(body.blocks):
         last = block.last_op
         if isinstance(last, CondBranchOp) and len(last.operands) > 1:
-            _split_edges(last, block)
+            last.split_edges()
     return reachable_blocks(body)
-
-
-def _split_edges(branch: CondBranchOp, block: Block) -> None:
-    """Give each edge that carries operands a block of its own, where the copies can stand."""
-    region = block.parent
-    assert region is not None
-    targets: list[Block] = []
-    for target, arguments in (
-        (branch.true_target, tuple(branch.true_arguments)),
-        (branch.false_target, tuple(branch.false_arguments)),
-    ):
-        if not arguments:
-            targets.append(target)
-            continue
-        edge = Block([BranchOp.create(operands=arguments, successors=[target])])
-        region.insert_block_after(edge, block)
-        targets.append(edge)
-    bare = CondBranchOp.build(operands=[branch.mask, [], []], successors=targets)
-    block.insert_op_before(bare, branch)
-    Rewriter.erase_op(branch)
 
 
 class Interval:

@@ -3,8 +3,7 @@ lowering."""
 
 from collections.abc import Iterator
 
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.ir import Operation, Region, SSAValue
 
 from fencewright.mlir_dialects import cdna
 from fencewright.passes.analysis.control_flow import reachable_blocks
@@ -27,8 +26,9 @@ class WithRegisters:
         self._free: dict[type[cdna.RegisterType], int] = {cdna.VGPRType: 0, cdna.SGPRType: 0}
         self._allocate()
         for block in tuple(self.body.blocks):
-            if isinstance(last := block.last_op, cdna.CondBranchOp):
-                self._split_edges(last)
+            last = block.last_op
+            if isinstance(last, cdna.CondBranchOp) and len(last.operands) > 1:
+                self._originals |= dict.fromkeys(last.split_edges(), self._originals[last])
         for block in self.body.blocks:
             if isinstance(last := block.last_op, cdna.BranchOp):
                 self._copy_operands(last)
@@ -52,26 +52,6 @@ class WithRegisters:
         first = -(-free // size) * size
         self._free[type(wanted)] = first + size
         return wanted.at(first)
-
-    def _split_edges(self, branch: cdna.CondBranchOp) -> None:
-        """Give each edge that carries operands a block, where the copies can stand."""
-        block = branch.parent
-        if block is None or len(branch.operands) == 1:
-            return
-        targets: list[Block] = []
-        for target, arguments in (
-            (branch.true_target, tuple(branch.true_arguments)),
-            (branch.false_target, tuple(branch.false_arguments)),
-        ):
-            jump = cdna.BranchOp.create(operands=arguments, successors=[target])
-            self._originals[jump] = self._originals[branch]
-            edge = Block([jump])
-            self.body.insert_block_after(edge, block)
-            targets.append(edge)
-        bare = cdna.CondBranchOp.build(operands=[branch.mask, [], []], successors=targets)
-        self._originals[bare] = self._originals[branch]
-        block.insert_op_before(bare, branch)
-        Rewriter.erase_op(branch)
 
     def _copy_operands(self, branch: cdna.BranchOp) -> None:
         """Copy the operands of a branch, as if at once: through registers that are free."""
