@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-MOST = 60.0
+MOST = 50.0
 """CPU seconds that the cases of all tests may take which are not marked."""
 
 LEAST = 0.05
