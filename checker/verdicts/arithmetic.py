@@ -22,7 +22,7 @@ from fencewright.checker.verdicts.expressions import (
     ones,
     trailing_zeros,
 )
-from fencewright.checker.verdicts.interpretation import Unsupported, applied
+from fencewright.checker.verdicts.interpretation import Unsupported, meaning
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     OBJECTS_APART,
@@ -325,8 +325,9 @@ def _tried(
     parts = {each: own for each in value.arguments if (own := known[each]) is not None}
     if parts.keys() != {*value.arguments}:
         return None
+    made_by = meaning(value)
     try:
-        return [applied(value, {each: own[n] for each, own in parts.items()}) for n in threads]
+        return [made_by({each: own[n] for each, own in parts.items()}) for n in threads]
     except Unsupported:
         return None
 

@@ -6,7 +6,7 @@ value. Additions to one counter return values that are apart, in whichever order
 Source: PTX ISA, atom; "Memory Consistency Model", "Coherence order", "Atomicity".
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -177,9 +177,14 @@ def _asked(access: Access) -> list[Value]:
     return [*terms_of(access), *(each.value for each in access.conditions)]
 
 
-def counters(kernel: Kernel, value: Value, relation: Relation) -> Iterator[Access]:
-    """The addition that a value is the result of, if all writes of its counter add, or come
+def counters(kernel: Kernel, value: Value, relation: Relation) -> Sequence[Access]:
+    """The additions that a value is the result of, if all writes of their counter add, or come
     before."""
+    key = "counters", value, relation
+    return kernel.remembered(key, lambda: tuple(_counters(kernel, value, relation)))
+
+
+def _counters(kernel: Kernel, value: Value, relation: Relation) -> Iterator[Access]:
     for access in kernel.accesses:
         if access.result is not value or not access.is_atomic or access.place.offset is None:
             continue

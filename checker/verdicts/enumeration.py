@@ -6,16 +6,16 @@ their absence proves nothing where there are such. Pairs of threads meet by thei
 are counts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import chain, islice, product
 
 from fencewright.checker.verdicts.expressions import WIDE, is_variable
 from fencewright.checker.verdicts.interpretation import (
     RANK,
     KnownNumbers,
     Unsupported,
-    applied,
+    meaning,
 )
 from fencewright.checker.verdicts.model import (
     Access,
@@ -123,6 +123,11 @@ class _Question:
             asked = frozenset(self._collect(each))
             self.by_threads.setdefault(asked, []).append(each)
         self.orders = {thread: parts_first(roots) for thread, roots in self.roots.items()}
+        self.meanings: Mapping[Value, Callable[[Mapping[Value, int]], int]] = {
+            each: meaning(each)
+            for each in chain.from_iterable(self.orders.values())
+            if isinstance(each, Apply)
+        }
         numbers = {
             each.constant
             for order in self.orders.values()
@@ -329,8 +334,8 @@ class _Question:
     ) -> None:
         values = made.values
         for each in order:
-            if isinstance(each, Apply):
-                values[each] = applied(each, values)
+            if (made_by := self.meanings.get(each)) is not None:
+                values[each] = made_by(values)
             elif isinstance(each, Const):
                 values[each] = self._constant(each, made)
             elif isinstance(each, Param):

@@ -5,7 +5,8 @@ gives the numbers of a launch and of its threads, and joins truth values.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -264,26 +265,33 @@ class Unsupported(Exception):
     """An operation of which no more is known than its arguments."""
 
 
-def applied(value: Apply, values: Mapping[Value, int]) -> int:
-    """The result of an operation on numbers, an unsigned one of its width."""
+def meaning(value: Apply) -> Callable[[Mapping[Value, int]], int]:
+    """An operation as a function of the numbers of its arguments, of which the result is an
+    unsigned number of its width."""
     operation, arguments, bits = value.operation, value.arguments, value.bits or 32
-    parts = [values[each] for each in arguments]
-    if operation == "zext":
-        return parts[0]
-    if operation == "sext":
-        return as_signed(parts[0], arguments[0].bits or 32) & ones(bits)
-    if operation == "trunc":
-        return parts[0] & ones(bits)
+    mask, width = ones(bits), (arguments[0].bits or 32) if arguments else bits
     if operation == "ite":
-        return parts[1] if parts[0] == 1 else parts[2]
+        condition, yes, no = arguments
+        return lambda of: of[yes if of[condition] == 1 else no]
+    a, b = arguments[0] if arguments else value, arguments[-1] if arguments else value
+    if operation == "zext":
+        return lambda of: of[a]
+    if operation == "sext":
+        return lambda of: as_signed(of[a], width) & mask
+    if operation == "trunc":
+        return lambda of: of[a] & mask
     if operation == "not" and bits == 1:
-        return 1 - parts[0]
-    if operation in COMPARISONS and len(parts) == 2:
-        return int(COMPARISONS[operation](parts[0], parts[1], arguments[0].bits or 32))
+        return lambda of: 1 - of[a]
+    if operation in COMPARISONS and len(arguments) == 2:
+        is_so = COMPARISONS[operation]
+        return lambda of: int(is_so(of[a], of[b], width))
     done = OPERATIONS.get(operation)
     if done is None or any((each.bits or 32) != bits for each in arguments):
-        raise Unsupported
-    total = parts[0]
-    for part in parts[1:]:
-        total = done(total, part, bits) & ones(bits)
-    return total
+        return _unsupported
+    if len(arguments) == 2:
+        return lambda of: done(of[a], of[b], bits) & mask
+    return lambda of: reduce(lambda x, part: done(x, of[part], bits) & mask, arguments[1:], of[a])
+
+
+def _unsupported(numbers: Mapping[Value, int]) -> int:
+    raise Unsupported

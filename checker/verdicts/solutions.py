@@ -7,6 +7,7 @@ solution, wherever it comes from. Limits are counts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import is_
 from typing import Protocol
 
 from fencewright.checker.verdicts.expressions import WIDE, as_signed, is_variable
@@ -14,7 +15,7 @@ from fencewright.checker.verdicts.interpretation import (
     RANK,
     KnownNumbers,
     Unsupported,
-    applied,
+    meaning,
 )
 from fencewright.checker.verdicts.model import (
     AllOf,
@@ -127,13 +128,26 @@ class _Solution:
         self.parameter = parameter
         self.values: dict[tuple[Value, int], int | None] = {}
         self._launches: dict[object, bool] = {}
+        self._refuted: Sequence[Constraint] | None = None
+        """The first constraints of a question, the last of which does not hold: questions about a
+        conflict begin with the same objects."""
 
-    def solves(self, asked: Asked, threads: set[int], constraints: Iterable[Constraint]) -> bool:
+    def solves(self, asked: Asked, threads: set[int], constraints: Sequence[Constraint]) -> bool:
         """True where these threads are in the launches asked for, and all constraints hold."""
+        refuted = self._refuted
+        if refuted is not None and len(refuted) <= len(constraints):
+            if all(map(is_, refuted, constraints)):
+                return False
         own, key = _Launch(self, asked), (asked.relation, *sorted(threads))
         if (is_related := self._launches.get(key)) is None:
             is_related = self._launches[key] = own.is_within(threads) and all(own.related())
-        return is_related and asked.admits(self.numbers) and all(map(own.truth, constraints))
+        if not is_related or not asked.admits(self.numbers):
+            return False
+        for number, each in enumerate(constraints, 1):
+            if not own.truth(each):
+                self._refuted = constraints[:number]
+                return False
+        return True
 
     def moved(self, overlap: Overlap, asked: Asked) -> "Iterator[_Solution]":
         """Solutions with another number of one variable, so that two accesses begin at one byte."""
@@ -181,7 +195,7 @@ class _Solution:
                     return None
                 numbers[part] = number
             try:
-                return applied(value, numbers)
+                return meaning(value)(numbers)
             except Unsupported:
                 return None
         if isinstance(value, Const) and isinstance(value.constant, int):

@@ -10,7 +10,7 @@ from test_verdicts import BARRIER, FREE, RACE, verdict_of
 from fencewright.checker.verdicts.enumeration import Enumeration, Sizes, Tries
 from fencewright.checker.verdicts.expressions import OPERATIONS as OPERATION_ROWS
 from fencewright.checker.verdicts.expressions import Expressions
-from fencewright.checker.verdicts.interpretation import applied
+from fencewright.checker.verdicts.interpretation import meaning
 from fencewright.checker.verdicts.model import (
     Access,
     AllOf,
@@ -255,7 +255,7 @@ def differences(kernel: Kernel) -> list[str]:
                 parts = [table.constant(each, bits) for each in numbers]
                 value = table.apply(operation, parts, 1 if operation in COMPARISONS else bits)
                 assert isinstance(value, Apply)
-                result = applied(value, dict(zip(parts, numbers, strict=True)))
+                result = meaning(value)(dict(zip(parts, numbers, strict=True)))
                 number = table.constant(result, value.bits)
                 equal.append(Compare("eq", value, 0, number, 1))
             exact = BitVectors(kernel, Relation.THREAD, Launch((1, 1, 1), (1, 1, 1)), Budget())
