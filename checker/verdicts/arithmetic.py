@@ -721,6 +721,19 @@ def block_meant(access: Access) -> int:
     return to_next // own if own > 0 and to_next % own == 0 else 0
 
 
+def block_of_rounds(first: Access, second: Access) -> int:
+    """The threads of a CTA that two places have in mind: the constant step from round to round of
+    their loops in steps from thread to thread; 0 of places without these."""
+    a, b = first.place.offset, second.place.offset
+    if a is None or b is None:
+        return 0
+    terms = [*a.terms, *b.terms]
+    own = {times for value, times in terms if _index_of(value) == "%tid.x"}
+    rounds = [n for value, n in terms if isinstance(_without_extension(value), Iteration)]
+    to_next = gcd(*rounds, a.constant - b.constant) if rounds else 0
+    return to_next // step if len(own) == 1 and to_next % (step := abs(own.pop())) == 0 else 0
+
+
 def _rows(
     e: Expressions, form: LinearForm, lengths: Sequence[tuple[Value, ...]]
 ) -> dict[tuple[Value, ...], LinearForm]:

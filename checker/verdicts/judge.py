@@ -8,7 +8,7 @@ Source: PTX ISA, "Conflict and data-races"; "Morally strong operations".
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice, product
 from math import prod
 from operator import attrgetter
@@ -21,6 +21,7 @@ from fencewright.checker.verdicts.arithmetic import (
     are_rows_apart,
     arms,
     block_meant,
+    block_of_rounds,
     in_rows,
     is_alike,
     span_of,
@@ -128,6 +129,8 @@ _MBARRIER_BYTES = 8
 _OF_WARPGROUP = "a product that another warp of the warpgroup may have waited for"
 _WARPGROUP = 128
 """The threads that execute a product together. Source: PTX ISA, wgmma.mma_async."""
+_FEWEST_LANES = 32
+"""The lanes of a warp, of chips that may have more too."""
 _MOST_UNKNOWN = 32
 """Obstacles after which nobody asks what may order an access of an unknown place: it is one more
 obstacle."""
@@ -1221,7 +1224,8 @@ class _Judge:
         cause = order.line if order.strength is Strength.BROKEN else None
         conflict = Conflict(first, second, relation, witness, missing, finding, cause)
         condition = self._condition(conflict, size, of_all)
-        if not condition and self._is_unusual(first, second, relation, constraints):
+        is_beyond = self._is_beyond_rounds(first, second, relation, constraints)
+        if not condition and (is_beyond or self._is_unusual(first, second, relation, constraints)):
             condition = f"as {witness}"
         is_again = first.number == second.number and first.instruction == second.instruction
         if not condition and is_again and is_free and self._may_be_one_value(first):
@@ -1229,7 +1233,7 @@ class _Judge:
         if not condition and _write_equal_values(first, second, relation):
             condition = ONE_VALUE
         if condition:
-            is_usual = condition == f"as {witness}" and size in self.small
+            is_usual = condition == f"as {witness}" and size in self.small and not is_beyond
             is_usual = is_usual or _is_update_by_data(first, second)
             in_shared = {each.place.root.region for each in (first, second)} == {Region.SHARED}
             self.launches.append(
@@ -1416,11 +1420,7 @@ class _Judge:
         if self.kernel.required:
             return False
 
-        def excludes(block: tuple[int, int, int], ctas: int = 2) -> bool:
-            launch = Launch(block, self.launch.grid or (ctas, 1, 1))
-            answer = self._solver(relation, launch=launch).satisfiable(constraints)
-            return answer is Answer.UNSATISFIABLE
-
+        excludes = partial(self._excludes, relation, constraints)
         meant = set[int]()
         if relation is Relation.GRID and not any(map(_tests_size, (first, second))):
             meant = {*map(block_meant, (first, second))} - {0, 1}
@@ -1432,6 +1432,31 @@ class _Judge:
         if relation is Relation.GRID and not _asks_size(first, second):
             return excludes((self.kernel.lanes, 1, 1))
         return all(map(excludes, self.blocks[:2]))  # Of one dimension.
+
+    def _excludes(
+        self,
+        relation: Relation,
+        constraints: Sequence[Constraint],
+        block: tuple[int, int, int],
+        ctas: int = 2,
+    ) -> bool:
+        launch = Launch(block, self.launch.grid or (ctas, 1, 1))
+        answer = self._solver(relation, launch=launch).satisfiable(constraints)
+        return answer is Answer.UNSATISFIABLE
+
+    def _is_beyond_rounds(
+        self, first: Access, second: Access, relation: Relation, constraints: Sequence[Constraint]
+    ) -> bool:
+        """True of a race that no CTA has of as many threads as a round of the places' loops, which
+        are warps. A CTA without barriers may be one, or half of one that has 64 lanes.
+        """
+        if self.kernel.required or relation is Relation.GRID or _asks_size(first, second):
+            return False
+        meant, lanes = block_of_rounds(first, second), self.kernel.lanes
+        is_of_warps = meant > lanes and not meant % lanes
+        if not self.kernel.barriers:
+            is_of_warps |= meant in (_FEWEST_LANES, lanes)
+        return is_of_warps and self._excludes(relation, constraints, (meant, 1, 1))
 
     def _may_agree(self, store: Access, relation: Relation, answer: Answer) -> bool:
         """True of lanes that may store to one place together, and then one value: assumed."""

@@ -601,6 +601,41 @@ def test_a_wait_is_not_for_what_its_own_block_alone_writes(place: str, is_sure: 
     assert (side.finding, side.is_sure) == (Rule.UNORDERED_WAIT, is_sure)
 
 
+@pytest.mark.parametrize(
+    ("threads", "before", "kind"),
+    [
+        (32, "", VerdictKind.LAUNCH),
+        (64, "", VerdictKind.LAUNCH),
+        (128, "", VerdictKind.LAUNCH),
+        (128, "s_barrier", VerdictKind.LAUNCH),
+        (32, "s_barrier", VerdictKind.RACE),
+        (48, "", VerdictKind.RACE),
+    ],
+)
+def test_rounds_of_a_loop_have_a_size_of_the_block_in_mind(
+    threads: int, before: str, kind: VerdictKind
+) -> None:
+    """``for (i = threadIdx.x; i < n; i += 32)`` is for blocks of 32 threads."""
+    body = f"""
+	{before}
+	v_mov_b32_e32 v4, v1
+	v_mov_b32_e32 v6, v0
+	s_mov_b64 s[14:15], 0
+.LBB0_1:
+	ds_write_b32 v4, v0
+	v_add_u32_e32 v6, {threads}, v6
+	v_add_u32_e32 v4, {4 * threads}, v4
+	v_cmp_le_i32_e64 s[10:11], s8, v6
+	s_or_b64 s[14:15], s[10:11], s[14:15]
+	s_andn2_b64 exec, exec, s[14:15]
+	s_cbranch_execnz .LBB0_1
+	s_or_b64 exec, exec, s[14:15]
+	s_waitcnt lgkmcnt(0)
+	ds_read_b32 v5, v1
+"""
+    assert _verdict(body, lds=65536).kind is kind
+
+
 def test_an_address_from_memory_that_all_threads_have_is_not_judged() -> None:
     body = """
 	global_load_dword v4, v2, s[6:7] sc1
