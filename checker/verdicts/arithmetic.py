@@ -599,7 +599,7 @@ def in_rows(
     forms = [replace(form, terms=tuple(t for t in form.terms if t not in common)) for form in forms]
     terms = [value for form in forms for value, _ in form.terms]
     own = {_lengths(each) for each in terms if not is_alike(each, is_one_cta=is_one_cta)}
-    limits = [_limits(e, each) for each in (first, second)]
+    limits = [_limits(kernel, each) for each in (first, second)]
     bounded = {
         (factor,)
         for value in (terms if own <= {()} else ())
@@ -645,14 +645,18 @@ def in_rows(
 _NOTHING = LinearForm(0)
 
 
-def _limits(e: Expressions, access: Access) -> Mapping[Value, LinearForm]:
+def _limits(kernel: Kernel, access: Access) -> Mapping[Value, LinearForm]:
     """The values that conditions of an access say sums to be below, each with its sum."""
-    return {
-        _without_extension(each.value.arguments[1]): e.linear(each.value.arguments[0])
-        for each in access.conditions
-        if each.polarity and isinstance(each.value, Apply)
-        if each.value.operation in ("slt", "ult")
-    }
+    e = Expressions(kernel.table)
+    return kernel.remembered(
+        ("limits", access.number),
+        lambda: {
+            _without_extension(each.value.arguments[1]): e.linear(each.value.arguments[0])
+            for each in access.conditions
+            if each.polarity and isinstance(each.value, Apply)
+            if each.value.operation in ("slt", "ult")
+        },
+    )
 
 
 def _is_below(column: LinearForm, size: int, end: LinearForm, most: int) -> bool:
@@ -1148,7 +1152,7 @@ def span_of(kernel: Kernel, access: Access) -> int:
     spans = kernel.remembered("spans", dict[object, int])
     bounds = _bounds(kernel, access)
     own = _conditions_on_threads(kernel, access)
-    known = _indices_known(kernel, access)
+    known = _indices_known(kernel, access), tuple(_limits(kernel, access).items())
     return spans.setdefault((access.place, access.size, bounds, own, known), len(spans))
 
 

@@ -172,6 +172,15 @@ def test_places_n_apart_of_threads_below_n(
     assert not is_apart or verdict.by == ("arithmetic",)
 
 
+@pytest.mark.parametrize(("is_guarded", "is_apart"), [(True, True), (False, False)])
+def test_a_limit_is_that_of_one_access(is_guarded: bool, is_apart: bool) -> None:
+    """Two accesses of one place, of which both or one is by threads below ``n``."""
+    body = f"setp.ge.s32 %p1, %r7, %r1; @%p1 bra N; mad.lo.s32 %r21, %r1, 2, %r7; {store('%r21')}"
+    body += f"add.s32 %r22, %r1, %r7; {store('%r22')} N: {'@%p1 bra OUT;' * is_guarded}"
+    body += f"add.s32 %r23, %r1, %r7; {store('%r23')}"
+    assert (verdict_of(body).kind is VerdictKind.RACE_FREE) is is_apart
+
+
 BOX = """
     or.b32 %r20, %r7, %r8; and.b32 %r21, %r20, -{size}; setp.ne.s32 %p1, %r21, 0; @%p1 bra OUT;
     mad.lo.u32 %r22, %r8, {row}, %r7;
