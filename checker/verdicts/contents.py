@@ -221,13 +221,13 @@ def _is_small(kernel: Kernel, value: Value) -> bool:
     reads = kernel.accesses_at.get(value.instruction, ()) if isinstance(value, Result) else ()
     if len(reads) != 1 or reads[0].place.root.region is not Region.SHARED or terms_of(reads[0]):
         return False
-    return all(
-        each.place == reads[0].place
-        and each.size == reads[0].size
+    writes = [*_writes_to(kernel, reads[0].place.root)]
+    return not all(each.update for each in writes) and all(
+        (each.place, each.size) == (reads[0].place, reads[0].size)
         and each.update in ("", "add")
         and each.value is not None
         and number_of(each.value) in _SMALL
-        for each in _writes_to(kernel, reads[0].place.root)
+        for each in writes
     )
 
 
@@ -238,7 +238,8 @@ def _is_reset(kernel: Kernel, write: Access, add: Access, relation: Relation) ->
         return False
     full = full_barriers(kernel, Scope.WORKGROUP)
     return (
-        write.place.root.region is Region.SHARED
+        bool(full)
+        and write.place.root.region is Region.SHARED
         and not kernel.may_reach(add.instruction, write.instruction)
         and not shared(kernel, write, add, full, is_one_cta=True)
     )

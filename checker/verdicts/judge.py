@@ -168,7 +168,7 @@ def judge(kernel: Kernel, launch: Launch | None = None, steps: Steps | None = No
 def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
     """The kernel with each index that has several values in the launch, read or not: threads that
     differ in no other one are several threads. At most one thread is one. Of others the rows are
-    those that tell more apart than who counts the CTAs, and waits for them."""
+    those that accesses depend on, but for who counts the CTAs and waits for them."""
     block = launch.block or ((1, 1, 1) if kernel.most_threads == 1 else None)
     if block is not None and kernel.required is None:
         kernel = replace(kernel, required=block, _memo={})
@@ -184,16 +184,19 @@ def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
 
 
 def _told_apart(kernel: Kernel) -> frozenset[str]:
-    """The indices and sizes that a kernel reads, without those of rows that strong accesses alone
-    depend on."""
+    """The indices and sizes that a kernel reads, without those of rows on which no access depends
+    but strong ones of what nothing else accesses."""
     rows = frozenset(each for each in kernel.specials if each.endswith((".y", ".z")))
     if not rows or kernel.is_lock_step:
         return kernel.specials
-    weak = [each for each in kernel.accesses if not each.is_strong]
-    values = [term for each in (*weak, *kernel.mbarriers) for term in terms_of(each)]
-    values += [each.value for each in weak if each.value is not None]
-    for own in (*weak, *kernel.mbarriers, *kernel.barriers):
-        values += [each.value for each in own.conditions]
+    roots = {each.place.root for each in kernel.accesses if not each.is_strong}
+    own = [
+        each for each in kernel.accesses if each.place.root in roots or _is_unknown(each.place.root)
+    ]
+    values = [term for each in (*own, *kernel.mbarriers) for term in terms_of(each)]
+    values += [each.value for each in own if each.value is not None]
+    for each in (*own, *kernel.mbarriers, *kernel.barriers):
+        values += [literal.value for literal in each.conditions]
     return kernel.specials - rows | rows & names_in(values)
 
 

@@ -495,11 +495,18 @@ def test_who_draws_a_ticket_has_it_alone(body: str, kind: VerdictKind) -> None:
         ({"[%rd5], %r14;": "[%rd5], 100;"}, NOT_JUDGED),
         ({"[cell], 1;": "[cell], -1;"}, NOT_JUDGED),
         ({"mov.u32 %r9, 0;": "mov.u32 %r9, -9;"}, NOT_JUDGED),
+        (
+            {
+                "mov.u32 %r12, -1;": "mov.u32 %r12, 0; @!%p1 bra W;",
+                "setp.lt.s32 %p3, %r12, 0;": "not.pred %p3, %p1;",
+            },
+            NOT_JUDGED,
+        ),
         ({"W:  bar.sync 0;": "W: bar.sync 0; @%p1 st.shared.u32 [cell], 0; bar.sync 0;"}, NOT_JUDGED),
     ],
     ids=[
         "right", "count not awaited", "base not awaited", "one less", "two in a place",
-        "another number", "counts down", "begins below", "count anew",
+        "another number", "counts down", "begins below", "nothing counted", "count anew",
     ],
 )  # fmt: skip
 def test_a_cta_s_places_of_a_list_are_its_own(changes: dict[str, str], kind: VerdictKind) -> None:

@@ -149,26 +149,27 @@ def _handed(
 def _counted(
     kernel: Kernel, access: Access, thread: int, base: Value, count: Access, other: int
 ) -> Iterator[Constraint]:
-    """The numbers that a thread has of its CTA's count are below what the count is when all of it
-    is added to another one, and so are sums of ``base``, the result of that, and such a number."""
+    """The sums of ``base``, the result of adding a CTA's count to another one, and numbers that its
+    threads had of that count before are within what was added."""
     e, total = Expressions(kernel.table), count.value
     if not isinstance(total, Result) or count.result is None or base.bits != total.bits:
         return
     (read,) = kernel.accesses_at[total.instruction]
     end = e.apply("add", (count.result, total), total.bits)
-    for part in data_in(terms_of(access)):
+    sums = [each.arguments[0] for each in terms_of(access) if isinstance(each, Apply)]
+    for part, place in product(data_in(terms_of(access)), sums):
         for add in counters(kernel, part, Relation.CTA):
             is_count = read.place == add.place and not terms_of(add) and part.bits == total.bits
-            if not is_count or add.value is None or not number_of(add.value):
-                continue
-            place = e.apply("add", (base, part), part.bits)
-            is_below = (
-                Compare("ult", part, thread, total, other),
-                Compare("ule", base, thread, place, thread),
-                Compare("ult", place, thread, end, other),
-            )
-            order = follows(kernel, add, thread, read.instruction, other, met=True)
-            yield AnyOf((Not(order), AllOf(is_below)))
+            known = {each.value: e.constant(each.polarity, 1) for each in add.conditions}
+            is_sum = e.substituted(place, known) is e.apply("add", (base, part), part.bits)
+            if is_count and is_sum and add.value is not None and number_of(add.value):
+                is_below = (
+                    Compare("ule", base, thread, place, thread),
+                    Compare("ult", place, thread, end, other),
+                )
+                order = follows(kernel, add, thread, read.instruction, other, met=True)
+                comes = (*executed(kernel, add, thread), order)
+                yield AnyOf((Not(AllOf(comes)), AllOf(is_below)))
 
 
 def _adds_one(access: Access) -> bool:
