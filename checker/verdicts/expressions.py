@@ -793,11 +793,13 @@ def parts_of(
     return seen.keys()
 
 
-def names_in(values: Iterable[Value]) -> frozenset[str]:
-    """The indices and sizes of a launch that values depend on."""
+def names_in(
+    values: Iterable[Value], is_whole: Callable[[Apply], bool] | None = None
+) -> frozenset[str]:
+    """The indices and sizes of a launch that values depend on; ``is_whole`` as of ``leaves``."""
     names = (
         getattr(leaf, "name" if isinstance(leaf, Thread) else "constant", "")
-        for leaf in leaves(values)
+        for leaf in leaves(values, is_whole)
     )
     return frozenset(each for each in names if isinstance(each, str))
 

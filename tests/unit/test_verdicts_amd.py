@@ -811,6 +811,85 @@ def test_a_lock_in_memory_guards_what_is_in_lds() -> None:
     assert _verdict(unwaited).kind is not VerdictKind.RACE_FREE
 
 
+def test_lanes_that_take_a_lock_together_are_of_one_work_group() -> None:
+    body = _LOCK.replace("global_load_dword v6, v2, s[4:5]", "ds_read_b32 v6, v2")
+    body = body.replace("global_store_dword v2, v6, s[4:5]", "ds_write_b32 v2, v6")
+    body = body.replace("vmcnt(0) expcnt", "lgkmcnt(0) expcnt")
+    for piece in ("s_and_saveexec_b64 s[10:11], vcc", "s_cbranch_execz .LBB0_2"):
+        body = _without(body, piece)
+    assert _verdict(body).kind is VerdictKind.RACE_FREE
+
+
+_POLL_OF_ONE = """
+	s_cmp_lg_u32 s2, 0
+	s_cbranch_scc1 .Lwait
+	global_store_dword v1, v0, s[4:5]
+	buffer_wbl2 sc1
+	s_waitcnt vmcnt(0)
+	s_barrier
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_and_saveexec_b64 s[10:11], vcc
+	s_cbranch_execz .Lend
+	global_store_dword v2, v3, s[6:7] sc1
+	s_branch .Lend
+.Lwait:
+	v_mbcnt_lo_u32_b32 v5, exec_lo, 0
+	v_mbcnt_hi_u32_b32 v5, exec_hi, v5
+	v_cmp_eq_u32_e32 vcc, 0, v5
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .Lfound
+	global_load_dword v5, v2, s[6:7] sc1
+.Lfound:
+	s_or_b64 exec, exec, s[12:13]
+	s_waitcnt vmcnt(0)
+	v_readfirstlane_b32 s14, v5
+	s_cmp_eq_u32 s14, 0
+	s_cbranch_scc1 .Lwait
+	buffer_inv sc1
+	global_load_dword v6, v1, s[4:5]
+	s_waitcnt vmcnt(0)
+.Lend:"""
+
+
+def test_the_first_lane_polls_for_all() -> None:
+    assert _verdict(_POLL_OF_ONE).kind is VerdictKind.RACE_FREE
+    assert _verdict(_without(_POLL_OF_ONE, "buffer_inv sc1")).kind is VerdictKind.RACE
+    other = _POLL_OF_ONE.replace("vcc, 0, v5", "vcc, 1, v5")
+    assert _verdict(other).kind is VerdictKind.NOT_JUDGED
+
+
+_SKIPS = """
+	s_mov_b64 s[10:11], 0
+	v_mov_b32_e32 v4, v0
+.Lnext:
+	v_lshlrev_b32_e32 v7, 2, v4
+	global_load_dword v5, v7, s[4:5]
+	s_waitcnt vmcnt(0)
+	v_cmp_lt_i32_e32 vcc, 0, v5
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .Lon
+	v_cmp_lt_i32_e32 vcc, 9, v5
+	s_and_b64 exec, exec, vcc
+	s_cbranch_execz .Lon
+	global_store_dword v7, v5, s[6:7]
+.Lon:
+	s_or_b64 exec, exec, s[12:13]
+	v_add_u32_e32 v4, 0x400, v4
+	v_cmp_le_i32_e32 vcc, s3, v4
+	s_or_b64 s[10:11], vcc, s[10:11]
+	s_andn2_b64 exec, exec, s[10:11]
+	s_cbranch_execnz .Lnext"""
+
+
+def test_exec_is_known_where_several_branches_skip_to_one_place() -> None:
+    one_block = _SKIPS.replace("v_mov_b32_e32 v4, v0", "v_lshl_add_u32 v4, s2, 8, v0")
+    one_block = one_block.replace("0x400, v4", "0x40000000, v4")
+    assert _verdict(one_block).kind is VerdictKind.RACE_FREE
+    # Without the second one the thread that skips has lost its bit.
+    lost = _SKIPS.replace("s_or_b64 exec, exec, s[12:13]", "s_or_b64 exec, exec, s[10:11]")
+    assert _verdict(lost).kind is not VerdictKind.RACE_FREE
+
+
 _TOGETHER = """
 	s_mov_b32 s9, 0
 .Lnext:

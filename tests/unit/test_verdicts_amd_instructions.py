@@ -566,3 +566,13 @@ def test_a_join_that_its_ways_decide_is_a_way_each() -> None:
     assert (
         _judged(_QUEUE.replace("s[18:19], 0\n\ts_barrier", "s[18:19], 0")).kind is VerdictKind.RACE
     )
+
+
+def test_an_address_of_64_bits_from_the_code_is_the_variable_s() -> None:
+    body = """
+	s_get_pc_i64 s[10:11]
+	s_add_nc_u64 s[10:11], s[10:11], table@rel64+4
+	global_store_b32 v1, v0, s[10:11]
+	global_load_b32 v6, v1, s[4:5]"""
+    verdict = _judged(body, "gfx1250")
+    assert verdict.condition == "more than one CTA: each accesses this place"

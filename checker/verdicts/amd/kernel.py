@@ -167,7 +167,7 @@ class _Filler:
             values += [] if each.value is None else [each.value]
             if each.place.offset is not None:
                 values += [value for value, _ in each.place.offset.terms]
-        return names_in(values)
+        return names_in(values, self.registers.packed.__contains__)
 
     # Accesses
 

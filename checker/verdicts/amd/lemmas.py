@@ -17,7 +17,7 @@ from fencewright.checker.amd.accesses import LEVELS, Operation
 from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.intervals import full_barriers
-from fencewright.checker.verdicts.model import Access, Kernel, Region, Relation, ThreadPair
+from fencewright.checker.verdicts.model import Access, Kernel, Region, ThreadPair
 from fencewright.checker.verdicts.order.guards import Guard
 from fencewright.checker.verdicts.order.lemmas import VendorLemma
 from fencewright.lowering.cdna.caches import Visibility
@@ -239,7 +239,7 @@ class Handing:
             self.mode.target,
             self.mode.tgsplit,
             self.mode.l2_per_agent,
-            pair.relation is Relation.CTA,
+            Scope.WORKGROUP.includes(pair.relation.scope),
             True,
             self.form(earlier, later),
             self._release(kernel, earlier, write.instruction, met=met),

@@ -88,7 +88,8 @@ class LaneRegisters(RegisterValues):
     ``steps``: the instructions by their numbers, in the order of the text. ``executed``: those that
     access memory. ``conditions``: of every block. ``wide``: the branches that a thread may see
     taken for another lane. ``undecided``: those of which no condition is known.
-    ``ranks``: numbers of active lanes below one, with the mask of these.
+    ``packed``: words of two sizes, of which a kernel wants one. ``ranks``: numbers of active lanes
+    below one, with the mask of these.
     ``reads_cluster_slot``: the values hold in launches without clusters. ``infeasible``: edges that
     no thread takes, which the values are worked out without. ``origins``: of a result of which no
     formula is known, the values of the instruction's sources.
@@ -123,6 +124,7 @@ class LaneRegisters(RegisterValues):
         self._some: dict[int, Value] = {}
         self.reads_cluster_slot = False
         self._carries: dict[Value, tuple[str, Value, Value]] = {}
+        self.packed: set[Value] = set()
         self.ranks: dict[Value, Value] = {}
         self._low_ranks: dict[Value, Value] = {}
         self._counts: dict[Value, Value] = {}
@@ -314,6 +316,7 @@ class LaneRegisters(RegisterValues):
         own, *above = (self.table.constant(f"%ntid.{axis}", _WORD) for axis in axes)
         for upper in above:
             own = self.expressions.apply("add", (own, self.words.shifted(upper, 16)), _WORD)
+            self.packed.add(own)
         return own
 
     def _packet(self, offset: int) -> Value | None:
@@ -889,7 +892,7 @@ class LaneRegisters(RegisterValues):
             return self._bit_tested(tested, operands)
         bits = sources_of(name)
         if bits is None:
-            if name == "s_getpc_b64":
+            if name in ("s_getpc_b64", "s_get_pc_i64"):
                 return self._split(operands[0], self.table.param("the code's address", 64))
             return {}
         # The sources come last; a carry may be a second result.
@@ -1162,10 +1165,10 @@ class LaneRegisters(RegisterValues):
             return self._split(operands[0], value)
         active, own = self._mask_of(_BOTH), value
         if isinstance(own, Apply) and own.operation == "ite":
-            is_first = self.first_of(Literal(own.arguments[0], True)) is active
-            own = own.arguments[1] if is_first else own
+            if self.first_of(Literal(own.arguments[0], True)) is active:
+                own = own.arguments[1]
         if (share := self._added_for_all(own, active)) is None:
-            return {}
+            return self._split(operands[0], own) if self._is_one_load(own) else {}
         first = self._result(self._number, _names(operands[0])[0])
         self._firsts[first] = own, share, active
         return self._split(operands[0], first)
@@ -1259,9 +1262,10 @@ class LaneRegisters(RegisterValues):
 
     def _is_exec_mask(self, operand: Operand) -> bool:
         """True of EXEC or a half of it, or of a copy."""
-        names = _names(operand)
-        value = self._lookup(self._block, names[0]) if names else None
-        return value is not None and value is self._mask_of(_BOTH)
+        names = _names(operand)[:1]
+        if not names or names[0] in _BOTH:
+            return bool(names)
+        return self._lookup(self._block, names[0]) is self._mask_of(_BOTH)
 
     def lane(self) -> Value:
         if not self.has_one_dimension:
@@ -1276,8 +1280,7 @@ class LaneRegisters(RegisterValues):
     def _is_leaf_of_wave(self, value: Value) -> bool:
         if isinstance(value, Iteration):
             return self._block in self.loops[value.head].blocks
-        is_load = isinstance(value, Result) and self._is_one_load(value)
-        return is_load or isinstance(value, Const | Param)
+        return self._is_one_load(value) or isinstance(value, Const | Param)
 
     def _is_number_of_wave(self, value: Apply) -> bool:
         """True of the upper bits of a thread's index, which are its wave's."""
@@ -1289,8 +1292,10 @@ class LaneRegisters(RegisterValues):
             return inner.name == "%tid.x" and not number & self.lanes - 1
         return value.operation == "lshr" and inner.name == "%tid.x" and 1 << number >= self.lanes
 
-    def _is_one_load(self, value: Result) -> bool:
+    def _is_one_load(self, value: Value) -> bool:
         """True if one instruction of a wave loads it from one place, or into scalar registers."""
+        if not isinstance(value, Result):
+            return False
         step = self.steps[value.instruction]
         if not _is_vector(value.register.partition(":")[0]):
             return True
@@ -1317,9 +1322,13 @@ class LaneRegisters(RegisterValues):
         return self._lookup(self._block, name)
 
     def _pair(self, low: Value, high: Value) -> Value:
-        if low.bits == 1 or high.bits == 1:
+        if low.bits == high.bits == 1:
             return self.table.apply("mask as a number", (low, high), 64)
-        return self.words.pair(low, high)
+        return self.words.pair(self._as_word(low), self._as_word(high))
+
+    def _as_word(self, value: Value) -> Value:
+        is_mask = value.bits == 1
+        return self.table.apply("mask as a word", (value,), _WORD) if is_mask else value
 
     def _whole(self, operand: Operand) -> Value | None:
         """The value of an operand of an access, by the number of its registers."""
@@ -1353,9 +1362,7 @@ class LaneRegisters(RegisterValues):
             return self._pair(known[0], known[1])
         if bits != _WORD or len(known) != 1:
             return None
-        if known[0].bits == 1:
-            return self.table.apply("mask as a word", (known[0],), _WORD)
-        return known[0]
+        return self._as_word(known[0])
 
     def _as_active(self, value: Value) -> Value:
         """A value as active lanes find it: of a choice by EXEC, the value they have written."""
@@ -1371,13 +1378,15 @@ class LaneRegisters(RegisterValues):
         return value
 
     def _symbol(self, text: str, bits: int) -> Value | None:
-        """The address of LDS, or a half of that of a symbol, or of its distance from the code."""
+        """The address of LDS, or that of a symbol, or its distance from the code, or a half."""
         if text == SHARED_BASE and bits == 64:
             return self.table.param(SHARED_BASE, bits)
         name, _, rest = text.partition("@")
-        if not rest or bits != _WORD:
+        if not rest:
             return None
         whole = self.table.param(f"symbol {name}", 64)
+        if bits != _WORD:
+            return whole if bits == 64 else None
         return self.words.high(whole) if "@hi" in text else self.words.low(whole)
 
     # Branches

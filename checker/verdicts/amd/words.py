@@ -26,6 +26,7 @@ class Words:
         self.expressions = expressions
         self.threads = threads
         self._may: dict[Value, int] = {}
+        self._masks: dict[tuple[Value, int], Value] = {}
         self._lows: dict[Value, Value] = {}
         self._pairs: dict[tuple[Value, Value], Value] = {}
 
@@ -253,7 +254,15 @@ class Words:
 
     def _masked(self, value: Value, mask: int) -> Value:
         """The bits of a value that a mask has; of a sum of fields, the fields."""
+        if (found := self._masks.get((value, mask))) is None:
+            found = self._masks[value, mask] = self._bits_within(value, mask)
+        return found
+
+    def _bits_within(self, value: Value, mask: int) -> Value:
         e, bits = self.expressions, value.bits
+        if isinstance(value, Apply) and value.operation == "ite":
+            condition, *arms = value.arguments
+            return e.chosen(condition, *(self._masked(each, mask) for each in arms))
         parts = [part for part in self._disjoint(value) if self.may(part) & mask]
         if not parts:
             return e.constant(0, bits)
