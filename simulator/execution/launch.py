@@ -7,6 +7,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,7 +33,7 @@ from fencewright.simulator.semantics.arguments import (
     Tensor,
     array_bytes,
     file_bytes,
-    struct_layout,
+    struct_bytes,
     tensor_map,
 )
 from fencewright.simulator.semantics.faults import LaunchError, Size, refuse
@@ -224,6 +225,9 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
         data = _given(buffer)
         return place(name, _Contents(len(data), data))
 
+    def address_in(name: str, at: int, buffer: Array | Same) -> int:
+        return address_of(f"{name} at byte {at}", buffer)
+
     takes_maps = any(isinstance(step, TensorStep) for each in program.blocks for step in each.steps)
     for parameter, argument in zip(program.given, launch.arguments, strict=True):
         if isinstance(argument, Same):
@@ -231,10 +235,10 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
             values.append(values[argument.argument])
             continue
         if isinstance(argument, Struct):
-            content, arrays = _struct(parameter, argument)
-            for at, buffer in arrays:
-                pointer = address_of(f"{parameter.name} at byte {at}", buffer)
-                content[at : at + 8] = pointer.to_bytes(8, "little")
+            if parameter.is_buffer:
+                raise LaunchError(f"{parameter.name} is a buffer, not a struct: give an array")
+            content = struct_bytes(argument, partial(address_in, parameter.name))
+            refuse(faults.of_struct(parameter.name, len(content), parameter.bits // 8))
             values.append(int.from_bytes(content, "little"))
             continue
         if isinstance(argument, Tensor):
@@ -342,17 +346,6 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
         return None
     refuse(faults.of_buffer(parameter.name, parameter.bits))
     return found
-
-
-def _struct(
-    parameter: KernelParameter, argument: Struct
-) -> tuple[bytearray, tuple[tuple[int, Array | Same], ...]]:
-    """The layout of a struct. Raises ``LaunchError`` where the parameter has not as many bytes."""
-    if parameter.is_buffer:
-        raise LaunchError(f"{parameter.name} is a buffer, not a struct: give an array")
-    content, arrays = struct_layout(argument)
-    refuse(faults.of_struct(parameter.name, len(content), parameter.bits // 8))
-    return bytearray(content), arrays
 
 
 def _given(argument: Array | File) -> NDArray[np.uint8]:

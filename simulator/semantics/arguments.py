@@ -8,7 +8,7 @@ its members in order.
 import ast
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -460,18 +460,16 @@ def tensor_map(given: Tensor, address: int) -> TensorMap:
     )  # fmt: skip
 
 
-def struct_layout(given: Struct) -> tuple[bytes, tuple[tuple[int, Array | Same], ...]]:
-    """The bytes of a struct with 0 for each address of an array, and the places of these.
+def struct_bytes(given: Struct, address_of: Callable[[int, Array | Same], int]) -> bytes:
+    """The bytes of a struct; ``address_of``: the address of an array, by its place in the struct.
 
     Members lie at multiples of their sizes. Source: System V ABI, "Aggregates and Unions", which
     CUDA and HIP follow.
     """
-    found, arrays = b"", list[tuple[int, Array | Same]]()
+    found = b""
     for member in given.members:
         is_number = isinstance(member, Number)
         value = element_bytes(member.value, member.type) if is_number else bytes(8)
         found += bytes(-len(found) % len(value))
-        if not is_number:
-            arrays.append((len(found), member))
-        found += value
-    return found, tuple(arrays)
+        found += value if is_number else address_of(len(found), member).to_bytes(8, "little")
+    return found

@@ -29,7 +29,7 @@ from fencewright.simulator.semantics.arguments import (
     element_type,
     file_bytes,
     split,
-    struct_layout,
+    struct_bytes,
     tensor_map,
     whole_number,
 )
@@ -316,19 +316,19 @@ def _struct_bytes(
     known: Sequence[Allocation | None],
 ) -> bytes:  # fmt: skip
     """The bytes of a struct with the addresses of its arrays. Raises ``LaunchError``."""
-    content, arrays = struct_layout(given)
-    found = bytearray(content)
-    for at, member in arrays:
+
+    def address_of(at: int, member: Array | Same) -> int:
+        is_same = isinstance(member, Same)
         target = (
-            known[member.argument]
-            if isinstance(member, Same)
-            else _array(memory, f"{name} at byte {at}", member)
+            known[member.argument] if is_same else _array(memory, f"{name} at byte {at}", member)
         )
         assert target is not None
-        found[at : at + 8] = target.base.to_bytes(8, "little")
+        return target.base
+
+    found = struct_bytes(given, address_of)
     room = _bits_of(parameter) // 8
     refuse(faults.of_struct(name, len(found), room))
-    return bytes(found) + bytes(room - len(found))
+    return found + bytes(room - len(found))
 
 
 def number_bytes(kernel: str, parameter: PtxParameter, given: float, number: int) -> bytes:
