@@ -27,7 +27,6 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.counters.scoreboard import Scoreboard, Token
-from fencewright.lowering.cdna.counters.split_scoreboard import SplitScoreboard
 from fencewright.mlir_dialects.attributes import count_attr
 from fencewright.mlir_dialects.cdna import (
     BranchOp,
@@ -48,9 +47,8 @@ from fencewright.passes.cdna.dataflow import (
     CounterStep,
     CounterSteps,
     boards_at_entry,
-    events_at,
+    events_on,
 )
-from fencewright.passes.cdna.waits.insert_split_waits import split_events_at
 
 FileType: TypeAlias = type[VGPRType] | type[SGPRType]
 
@@ -186,8 +184,8 @@ class Intervals:
 
     def __init__(self, blocks: list[Block], chip: ChipRow):
         self.blocks = blocks
-        self.splits_counters = chip.splits_counters
         self.limits = chip.counters
+        self.events_at = events_on(chip)
         self.of: dict[SSAValue, Interval] = {}
         self.first: list[int] = []
         self.last: list[int] = []
@@ -225,8 +223,7 @@ class Intervals:
                 escaping.append((interval, n))
         kind = type(op)
         if kind in COUNTED:
-            events = split_events_at(op) if self.splits_counters else events_at(op)
-            self._steps[n].append(CounterStep(op, events=events))
+            self._steps[n].append(CounterStep(op, events=self.events_at(op)))
         elif kind is WaitOp:
             self._positions[op] = position
             self._steps[n].append(CounterStep(op, counts=cast(WaitOp, op).counts))
@@ -258,15 +255,7 @@ class Intervals:
     def hold_until_delivered(self) -> None:
         """Extend intervals over every place where the data may still be in flight."""
         steps = self._steps
-        if self.splits_counters:
-            self._hold(
-                boards_at_entry(self.blocks, steps, self._replay, SplitScoreboard(self.limits))
-            )
-        else:
-            self._hold(boards_at_entry(self.blocks, steps, self._replay, Scoreboard()))
-
-    def _hold(self, entry: "Mapping[Block, Scoreboard | SplitScoreboard]") -> None:
-        steps = self._steps
+        entry = boards_at_entry(self.blocks, steps, self._replay, Scoreboard(self.limits))
         for n, block in enumerate(self.blocks):
             board = entry[block].copy()
             for token in _outstanding(board):
@@ -275,14 +264,14 @@ class Intervals:
             for token in _outstanding(board):
                 self.of[token].cover(self.last[n], self.last[n])
 
-    def _replay(self, steps: CounterSteps, board: Scoreboard | SplitScoreboard) -> None:
+    def _replay(self, steps: CounterSteps, board: Scoreboard) -> None:
         for op, _, events, counts in steps:
             if counts is None:
                 board.issue(events, op.results)
                 continue
             delivered: list[Token] = []
             given = counts.given
-            for name, state in board.states():
+            for name, state in board.counters.items():
                 if name in given:
                     delivered += state.wait(given[name])
             position = self._positions[op]
@@ -290,8 +279,8 @@ class Intervals:
                 self.of[cast(SSAValue, token)].cover(position, position)
 
 
-def _outstanding(board: Scoreboard | SplitScoreboard) -> Iterator[SSAValue]:
-    for _, state in board.states():
+def _outstanding(board: Scoreboard) -> Iterator[SSAValue]:
+    for state in board.counters.values():
         yield from cast("Iterable[SSAValue]", state.stamps)
 
 

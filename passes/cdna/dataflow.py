@@ -7,8 +7,9 @@ from typing import NamedTuple, TypeAlias, cast
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, events_of
-from fencewright.lowering.cdna.instructions import WITH_S_WAITCNT
+from fencewright.lowering.cdna.chips import ChipRow
+from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, events_of, split_events_of
+from fencewright.lowering.cdna.instructions import INSTRUCTIONS, WITH_S_WAITCNT
 from fencewright.lowering.code.dataflow import GrowingT, solve_in_place
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import (
@@ -29,7 +30,15 @@ COUNTED = frozenset({LoadOp, StoreOp, AtomicOp, AsyncOp, TensorOp, CacheOp})
 EVENTS: Mapping[str, tuple[CounterEvent, ...]] = MappingProxyType(
     {row.mnemonic: events_of(row) for row in WITH_S_WAITCNT}
 )
-"""The events of each instruction by its mnemonic."""
+"""The events of each instruction by its mnemonic, on chips with ``s_waitcnt``."""
+
+_SPLIT_EVENTS: Mapping[tuple[str, bool], tuple[CounterEvent, ...]] = MappingProxyType(
+    {key: split_events_of(row) for key, row in INSTRUCTIONS.items()}
+)
+"""On chips with a counter for each kind of access: by mnemonic, and whether it is an atomic that
+returns."""
+
+Events: TypeAlias = Callable[[Operation], tuple[CounterEvent, ...]]
 
 
 class CounterStep(NamedTuple):
@@ -50,7 +59,7 @@ CounterSteps: TypeAlias = list[CounterStep]
 
 def steps_of(
     block: Block,
-    events: Callable[[Operation], tuple[CounterEvent, ...]],
+    events: Events,
     counted: Container[type[Operation]] = COUNTED,
 ) -> CounterSteps:
     """The operations of ``block`` that matter to the counters, in order.
@@ -75,9 +84,18 @@ def steps_of(
     return steps
 
 
-def events_at(op: Operation) -> tuple[CounterEvent, ...]:
-    """The events of one of the ``COUNTED`` operations."""
+def events_on(chip: ChipRow) -> Events:
+    """The events of the ``COUNTED`` operations, and of barriers where each access has a counter."""
+    return _split_events_at if chip.splits_counters else _events_at
+
+
+def _events_at(op: Operation) -> tuple[CounterEvent, ...]:
     return EVENTS[cast(StringAttr, op.properties["opcode"]).data]
+
+
+def _split_events_at(op: Operation) -> tuple[CounterEvent, ...]:
+    mnemonic = cast(StringAttr, op.properties["opcode"]).data
+    return _SPLIT_EVENTS[mnemonic, isinstance(op, AtomicOp) and bool(op.results)]
 
 
 def boards_at_entry(

@@ -412,6 +412,7 @@ KERNELS: dict[str, Blocks] = {
     "an ordering wait for LDS before a use": straight(
         "load", "LDS load", Wait(_ACQUIRE, ((LGKMCNT, 0),)), Use(0)
     ),
+    "a scalar load behind a store to LDS": straight("LDS store", "constant", RELEASE, "flag up"),
     "what tells is on one path": meeting(["LDS store", RELEASE], ["flag up"], []),
     "what tells is on the other path": meeting(["LDS store", RELEASE], [], ["barrier"]),
 }  # fmt: skip

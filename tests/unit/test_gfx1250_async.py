@@ -11,7 +11,7 @@ from xdsl.context import Context
 
 from fencewright.mlir_dialects.cdna import CacheOp, KernelOp, WaitOp
 from fencewright.passes.cdna.caches.drop_write_backs import DropWriteBacksPass
-from fencewright.passes.cdna.waits.insert_split_waits import insert_split_waits
+from fencewright.passes.cdna.waits.insert_waits import insert_waits
 from fencewright.tools import fence_check, fence_opt, fence_sim
 from fencewright.tools.llvm_tools import find_llvm_tool
 
@@ -155,7 +155,7 @@ cdna.kernel @k attributes {{chip = "gfx1250", arguments = [], group_segment_size
 """
     (made,) = parse(text).ops
     assert isinstance(made, KernelOp)
-    insert_split_waits(made)
+    insert_waits(made)
     assert not any("async_" in op.name for op in made.walk())
     return [str(op.counts) for op in made.walk() if isinstance(op, WaitOp)]
 

@@ -22,7 +22,7 @@ from fencewright.lowering.cdna.assembly import (
 )
 from fencewright.lowering.cdna.chips import Generation, chips_of
 from fencewright.mlir_dialects.cdna import KernelOp, WaitOp
-from fencewright.passes.cdna.waits.insert_split_waits import insert_split_waits
+from fencewright.passes.cdna.waits.insert_waits import insert_waits
 from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass
 from fencewright.tools import fence_opt
 from fencewright.tools.llvm_tools import find_llvm_tool
@@ -175,7 +175,7 @@ cdna.kernel @k attributes {{chip = "gfx1250", arguments = [], group_segment_size
 """
     (made,) = parse(text).ops
     assert isinstance(made, KernelOp)
-    insert_split_waits(made)
+    insert_waits(made)
     return made
 
 
@@ -223,6 +223,11 @@ def test_a_loop_waits_before_it_writes_a_register_again() -> None:
     """Registers of loads are written in any order, so that the older could come last."""
     made = kernel(f"  cdna.s_branch ^loop\n^loop:\n  %0 = {LOAD}\n  cdna.s_branch ^loop\n^out:")
     assert lines(made)[:4] == ["None", "loadcnt(0)", "global_load_b32", "None"]
+
+
+def test_results_that_nobody_reads_keep_only_so_many_registers() -> None:
+    made = kernel("\n".join(f"  %{n} = {LOAD}" for n in range(33)))
+    assert lines(made)[:34] == [*["global_load_b32"] * 32, "loadcnt(16)", "global_load_b32"]
 
 
 def test_a_wait_for_translation_stays() -> None:

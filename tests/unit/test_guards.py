@@ -73,8 +73,8 @@ ON_GFX942, ON_ONE_L2 = pass_trials.on_cdna(), pass_trials.on_cdna(knows_l2=True)
 
 WITHOUT: tuple[tuple[str, str, View], ...] = (
     (
-        "passes/cdna/waits/loosen_waits.py _loosened: lgkmcnt is not None and releases and only_lds and "
-        "(not lds_matters[line.op]) -> without 'only_lds'",
+        "passes/cdna/waits/loosen_waits.py Loosening.is_only_in_lds: age.unordered or "
+        "self.lds_matters[wait] -> without 'age.unordered'",
         "a flat store to LDS before a flag in LDS",
         ON_GFX942,
     ),

@@ -85,7 +85,13 @@ from fencewright.passes.cdna.caches.hoist_write_backs import Hoisting, HoistWrit
 from fencewright.passes.cdna.caches.sink_invalidates import SinkInvalidatesPass
 from fencewright.passes.cdna.caches.store_through import StoreThroughPass
 from fencewright.passes.cdna.waits import loosen_waits, sink_waits
-from fencewright.passes.cdna.waits.loosen_waits import Age, Ages, LoosenWaitsPass, WaitLine
+from fencewright.passes.cdna.waits.loosen_waits import (
+    Age,
+    Ages,
+    Loosening,
+    LoosenWaitsPass,
+    WaitLine,
+)
 from fencewright.passes.cdna.waits.sink_waits import SinkWaitsPass
 from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
 from fencewright.passes.litmus.programs import ReadOptions
@@ -889,27 +895,25 @@ def release_no_loads(patch: pytest.MonkeyPatch) -> None:
 
 def wait_for_one_less(patch: pytest.MonkeyPatch) -> None:
     """Counts are one too great."""
-    real = Age.greatest.fget
-    assert real is not None
+    real = Age.greatest
 
-    def greatest(age: Age) -> int | None:
-        count = real(age)
+    def greatest(age: Age, *, releases: bool) -> int | None:
+        count = real(age, releases=releases)
         return None if count is None else count + 1
 
-    patch.setattr(Age, "greatest", property(greatest))
+    patch.setattr(Age, "greatest", greatest)
 
 
 def count_on_waits_that_go(patch: pytest.MonkeyPatch) -> None:
     """What follows a wait is judged by what it was."""
 
-    real = loosen_waits.loosely_after
+    real = Loosening.after
 
-    def loosely_after(
-        line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]
-    ) -> tuple[Ages, WaitCounts | None]:
-        return loosen_waits.after(line.duty, ages), real(line, ages, lds_matters)[1]
+    def after(self: Loosening, line: WaitLine, ages: Ages) -> tuple[Ages, WaitCounts | None]:
+        as_it_was = line._replace(duty=line.duty._replace(orders=False))
+        return real(self, as_it_was, ages)[0], real(self, line, ages)[1]
 
-    patch.setattr(loosen_waits, "loosely_after", loosely_after)
+    patch.setattr(Loosening, "after", after)
 
 
 def tell_of_lds_by_memory(patch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,10 @@
 """Memory operations of a wave that may be outstanding, and the wait that completes one.
 
-A wave counts its outstanding operations in vmcnt and lgkmcnt; ``s_waitcnt vmcnt(N)`` holds
-it until at most N are left. Operations of an *ordered* kind retire in the order of their
-issue, so if the operation that is waited for had not retired, neither had the younger ones
-of its kind: once no more are outstanding than there are younger ones, it is done.
+A wave counts its outstanding operations in vmcnt and lgkmcnt, on gfx1250 loads, stores, LDS and
+scalar loads each apart; ``s_waitcnt vmcnt(N)`` holds it until at most N are left. Operations of an
+*ordered* kind retire in the order of their issue, so if the operation that is waited for had not
+retired, neither had the younger ones of its kind: once no more are outstanding than there are
+younger ones, it is done.
 That is the greatest safe N, and it rests on never counting too many younger ones:
 
 * where paths join, the fewest on any path count;
@@ -112,6 +113,34 @@ def events_of(row: InstructionRow) -> tuple[CounterEvent, ...]:
     if not row.is_memory or row.space is None:
         return ()
     return SPACE_EVENTS[row.space]
+
+
+_SPLIT_KINDS: Mapping[Counter, CounterEventKind] = {
+    Counter.LOADCNT: CounterEventKind.VECTOR,
+    Counter.STORECNT: CounterEventKind.VECTOR,
+    Counter.DSCNT: CounterEventKind.LDS,
+    Counter.KMCNT: CounterEventKind.SCALAR,
+    Counter.ASYNCCNT: CounterEventKind.VECTOR,
+    Counter.TENSORCNT: CounterEventKind.VECTOR,
+}
+"""The counters that an instruction increments, each of one kind; xcnt is of translations, not
+data."""
+
+
+def split_events_of(row: InstructionRow) -> tuple[CounterEvent, ...]:
+    """The events of one instruction where each counter is of one kind of access (gfx1250).
+
+    Flat accesses may finish out of order with either of their counters, scalar loads with each
+    other; else completion is in order of issue (LLVM 24 AMDGPUUsage, Memory Model GFX125x).
+    """
+    kind = CounterEventKind.FLAT if row.space is AddressSpace.GENERIC else None
+    if row.kind is Kind.COPY and not row.into_lds:
+        kind = CounterEventKind.FROM_LDS
+    return tuple(
+        CounterEvent(counter, kind or _SPLIT_KINDS[counter])
+        for counter in row.counters
+        if counter in _SPLIT_KINDS
+    )
 
 
 Token = Hashable
@@ -248,32 +277,30 @@ _IN_ORDER = tuple(_all_in_order(kinds) for kinds in range(2 * max(CounterEventKi
 
 
 class Scoreboard:
-    """The state of every counter; nothing is outstanding where a kernel begins."""
+    """The state of every counter of a chip; nothing is outstanding where a kernel begins."""
 
-    __slots__ = ("lgkmcnt", "vmcnt")
+    __slots__ = ("counters",)
 
-    def __init__(self) -> None:
-        self.vmcnt = CounterState(LIMITS[Counter.VMCNT])
-        self.lgkmcnt = CounterState(LIMITS[Counter.LGKMCNT])
+    def __init__(self, limits: Mapping[Counter, int] = LIMITS):
+        self.counters: dict[str, CounterState] = {
+            counter: CounterState(limit)
+            for counter, limit in limits.items()
+            if counter is not Counter.XCNT
+        }
 
     def copy(self) -> "Scoreboard":
         """The same state, with its clocks at zero."""
         made = Scoreboard.__new__(Scoreboard)
-        made.vmcnt = self.vmcnt.copy()
-        made.lgkmcnt = self.lgkmcnt.copy()
+        made.counters = {counter: state.copy() for counter, state in self.counters.items()}
         return made
 
     def join(self, other: "Scoreboard") -> bool:
         """Become the join with another state, both fresh from ``copy``; True if it changes."""
-        vmcnt = self.vmcnt.join(other.vmcnt)
-        return self.lgkmcnt.join(other.lgkmcnt) or vmcnt
+        # Every counter is joined, also after one with news.
+        news = [state.join(other.counters[c]) for c, state in self.counters.items()]
+        return any(news)
 
     def issue(self, events: Iterable[CounterEvent], results: Iterable[Token] = ()) -> None:
         """Issue one instruction."""
         for event in events:
-            counter = self.vmcnt if event.counter is Counter.VMCNT else self.lgkmcnt
-            counter.issue(event, results)
-
-    def states(self) -> tuple[tuple[str, CounterState], ...]:
-        """Every counter with its state."""
-        return ((Counter.VMCNT, self.vmcnt), (Counter.LGKMCNT, self.lgkmcnt))
+            self.counters[event.counter].issue(event, results)

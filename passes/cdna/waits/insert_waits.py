@@ -1,35 +1,44 @@
-"""The pass ``insert-waits``: the fewest and loosest waits that data and ordering need."""
+"""The pass ``insert-waits``: the fewest and loosest waits that data and ordering need.
+
+Where each kind of access has its own counter (gfx1250), completion within loadcnt is in order of
+issue, but *registers are written in any order* (llvm-project#105549): so a result's register may be
+written again only once it has arrived, even by a load that counts later.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from typing import TypeAlias, cast
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.counters.scoreboard import ORDERED, Scoreboard, Token
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import (
     PHASES,
+    AsyncOp,
+    BarrierOp,
     KernelOp,
+    TensorOp,
     WaitOp,
     chip_of,
     register_of,
 )
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
 from fencewright.passes.cdna.dataflow import (
+    COUNTED,
     CounterStep,
     CounterSteps,
     boards_at_entry,
-    events_at,
+    events_on,
     steps_of,
 )
+from fencewright.passes.cdna.waits.async_waits import resolve_async_waits
 from fencewright.passes.cdna.waits.decision import Decision
-from fencewright.passes.cdna.waits.insert_split_waits import insert_split_waits
 
 _RELEASES = PHASES[Phase.RELEASE]
 
@@ -51,8 +60,7 @@ keeps the scoreboards small, and is met by kernels with very much in flight only
 
 @dataclass(frozen=True)
 class InsertWaitsPass(ModulePass):
-    """Insert ``s_waitcnt`` where a result is used, and drop the ordering waits that wait for
-    nothing.
+    """Insert waits where a result is used, and drop the ordering waits that wait for nothing.
 
     Runs on ``cdna.kernel`` before registers are allocated. A data wait has no phase. An
     ordering wait keeps its phase and its counts, unless everything that it has to cover has
@@ -66,21 +74,21 @@ class InsertWaitsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in top_level(op):
             if isinstance(kernel, KernelOp):
-                _INSERT[chip_of(kernel).splits_counters](kernel)
+                insert_waits(kernel)
 
 
 def insert_waits(kernel: KernelOp) -> None:
     """Insert and remove waits in one kernel."""
+    chip, counted = chip_of(kernel), COUNTED
+    if chip.splits_counters:
+        resolve_async_waits(kernel)
+        counted |= {BarrierOp}
     blocks = reachable_blocks(kernel.body)
-    steps = [steps_of(block, events_at) for block in blocks]
-    entry = boards_at_entry(blocks, steps, decide, Scoreboard())
+    steps = [steps_of(block, events_on(chip), counted) for block in blocks]
+    entry = boards_at_entry(blocks, steps, decide, Scoreboard(chip.counters))
     for block, of_block in zip(blocks, steps, strict=True):
         for decision in decide(of_block, entry[block].copy()):
             decision.carry_out()
-
-
-_INSERT = {False: insert_waits, True: insert_split_waits}
-"""By whether each kind of access has a counter of its own."""
 
 
 def decide(steps: CounterSteps, board: Scoreboard) -> list[Decision]:
@@ -89,12 +97,13 @@ def decide(steps: CounterSteps, board: Scoreboard) -> list[Decision]:
     held = _Held(board)
     for step in steps:
         if step.counts is not None:
-            decisions.append(_decide_wait(step.op, step.counts, board, held))
+            counts = _still_needed(step.op, step.counts, board)
+            held.wait(board, counts)
+            decisions.append(Decision(step.op, counts, step.counts))
             continue
-        vmcnt, lgkmcnt = _need(step, board, held)
-        if vmcnt is not None or lgkmcnt is not None:
-            held.wait(board, vmcnt, lgkmcnt)
-            decisions.append(Decision(step.op, _pair(vmcnt, lgkmcnt)))
+        if counts := _need(step, board, held):
+            held.wait(board, counts)
+            decisions.append(Decision(step.op, counts))
         if step.events:
             results = step.op.results
             board.issue(step.events, results)
@@ -103,51 +112,55 @@ def decide(steps: CounterSteps, board: Scoreboard) -> list[Decision]:
     return decisions
 
 
-def _decide_wait(op: Operation, counts: WaitCounts, board: Scoreboard, held: "_Held") -> Decision:
-    vmcnt, lgkmcnt = counts.vmcnt, counts.lgkmcnt
+def _still_needed(op: Operation, counts: WaitCounts, board: Scoreboard) -> WaitCounts:
+    """Without the counters on which nothing is outstanding; those of no board stay (xcnt)."""
+    states, given = board.counters, counts.given
     # A release publishes what was acquired before it, so an invalidate has to be over by then:
     # nothing later in this wave passes it, but what other waves do after they acquire may.
-    publishes = cast(WaitOp, op).phase == _RELEASES and board.vmcnt.extra > 0
-    if vmcnt is not None and board.vmcnt.satisfied(vmcnt) and not publishes:
-        vmcnt = None
-    if lgkmcnt is not None and board.lgkmcnt.satisfied(lgkmcnt):
-        lgkmcnt = None
-    held.wait(board, vmcnt, lgkmcnt)
-    return Decision(op, _pair(vmcnt, lgkmcnt))
+    publishes = cast(WaitOp, op).phase == _RELEASES
+    left = [
+        name
+        for name, count in given.items()
+        if (state := states.get(name)) is None
+        or not state.satisfied(count)
+        or (publishes and state.extra > 0)
+    ]
+    return counts if len(left) == len(given) else counts.only(left)
 
 
-_pair = cache(WaitCounts)
-
-
-def _need(step: CounterStep, board: Scoreboard, held: "_Held") -> "_Need":
-    vmcnt, lgkmcnt = board.vmcnt, board.lgkmcnt
-    if not vmcnt.stamps and not lgkmcnt.stamps:
-        return None, None
-    need: _Need = (None, None)
-    if step.uses:
-        need = vmcnt.need(*step.uses), lgkmcnt.need(*step.uses)
-    if held.crowd:
-        need = _tighter(need, (vmcnt.need(*held.crowd), lgkmcnt.need(*held.crowd)))
+def _need(step: CounterStep, board: Scoreboard, held: "_Held") -> WaitCounts:
+    states = board.counters
+    counts = _NOTHING
+    if any(state.stamps for state in states.values()):
+        tokens: list[Token] = [*step.uses, *held.crowd]
         held.crowd = []
-    results = step.op.results
-    if not results or not step.events:
-        return need
-    if not (vmcnt.in_order and lgkmcnt.in_order):
-        # A loop may come back before an earlier result has arrived. Only data of an ordered
-        # kind arrives in order; the register of any other could end with the older value.
-        if not all(ORDERED[event.kind] for event in step.events):
-            need = _tighter(need, (vmcnt.need(*results), lgkmcnt.need(*results)))
-    if oldest := held.overflow(results):
-        need = _tighter(need, (vmcnt.need(*oldest), lgkmcnt.need(*oldest)))
-    return need
+        results = step.op.results
+        if results and step.events:
+            if _may_come_last(step, board):
+                tokens += results
+            tokens += held.overflow(results)
+        if tokens:
+            needs = {name: state.need(*tokens) for name, state in states.items()}
+            counts = WaitCounts(**needs)
+    if type(step.op) in _COPIES and not states[Counter.DSCNT].satisfied(0):
+        # A copy is no access of the wave's own, with which those to LDS would be in order.
+        return counts | _ALL_OF_LDS
+    return counts
 
 
-_Need: TypeAlias = tuple[int | None, int | None]
+_NOTHING, _ALL_OF_LDS = WaitCounts(), WaitCounts(dscnt=0)
+_COPIES = frozenset({AsyncOp, TensorOp})
 
 
-def _tighter(a: _Need, b: _Need) -> _Need:
-    both = WaitCounts(*a) | WaitCounts(*b)
-    return both.vmcnt, both.lgkmcnt
+def _may_come_last(step: CounterStep, board: Scoreboard) -> bool:
+    """True if an older value for a result may arrive after the new one, where a loop comes back.
+
+    Only data of an ordered kind arrives in order, and where loads have a counter of their own none.
+    """
+    if Counter.LOADCNT in board.counters:
+        return True
+    in_order = all(state.in_order for state in board.counters.values())
+    return not in_order and not all(ORDERED[event.kind] for event in step.events)
 
 
 class _Held:
@@ -161,7 +174,7 @@ class _Held:
     def __init__(self, board: Scoreboard):
         self.sizes: dict[Token, int] = {}
         self.crowd: list[Token] = []
-        entering = [*board.vmcnt.stamps, *board.lgkmcnt.stamps]
+        entering = [token for state in board.counters.values() for token in state.stamps]
         if not entering:
             return
         self.add(entering)
@@ -182,15 +195,15 @@ class _Held:
             return []
         return list(self.sizes)[: (len(self.sizes) + 1) // 2]
 
-    def wait(self, board: Scoreboard, vmcnt: int | None, lgkmcnt: int | None) -> None:
+    def wait(self, board: Scoreboard, counts: WaitCounts) -> None:
         """Carry ``board`` over a wait and drop the results that it delivers."""
+        states = board.counters
         delivered: list[Token] = []
-        if vmcnt is not None:
-            delivered += board.vmcnt.wait(vmcnt)
-        if lgkmcnt is not None:
-            delivered += board.lgkmcnt.wait(lgkmcnt)
+        for name, count in counts.given.items():
+            if name in states:
+                delivered += states[name].wait(count)
         if not self.sizes:
             return
         for token in delivered:
-            if token not in board.vmcnt.stamps and token not in board.lgkmcnt.stamps:
+            if not any(token in state.stamps for state in states.values()):
                 self.sizes.pop(token, None)

@@ -1,10 +1,9 @@
 """The pass ``loosen-waits``: an ordering wait covers the operations that it must and no younger."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,7 +11,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Counter
-from fencewright.lowering.cdna.counters.scoreboard import LIMITS, CounterEvent, CounterEventKind
+from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterEventKind
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Phase
@@ -28,23 +27,15 @@ from fencewright.mlir_dialects.cdna import (
 )
 from fencewright.mlir_dialects.leaf_operation import OfAlike, operations
 from fencewright.passes.analysis.caches import SHARED, counted_on
-from fencewright.passes.analysis.control_flow import (
-    block_graph,
-    reachable_blocks,
-    top_level,
-)
+from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks, top_level
 from fencewright.passes.cdna.caches.kernel_caches import ACCESS_KIND, is_atomic, meaning_on
-from fencewright.passes.cdna.dataflow import COUNTED, events_at
+from fencewright.passes.cdna.dataflow import COUNTED, Events, events_on
 from fencewright.passes.cdna.waits.decision import set_counts
 
 _ACQUIRES = PHASES[Phase.WAIT]
 RELEASES = PHASES[Phase.RELEASE]
 ORDER = (_ACQUIRES, RELEASES)
 """The phases of waits that order memory, and that of a release among them."""
-
-_VECTOR = CounterEventKind.VECTOR
-_LAST = LIMITS[Counter.VMCNT] - 1
-"""The greatest count that waits; one more means "do not wait"."""
 
 
 @dataclass(frozen=True)
@@ -77,77 +68,98 @@ class LoosenWaitsPass(ModulePass):
                     for block in reachable_blocks(kernel.body)
                 }
                 if any(line.duty.orders for lines in code.values() for line in lines):
-                    _LOOSEN[chip_of(kernel).splits_counters](code, chip_of(kernel))
+                    loosen_waits(code, chip_of(kernel))
 
 
 class Age(NamedTuple):
-    """The youngest operation that a wait has to cover.
+    """The number of operations surely younger than the youngest on a counter that a wait covers.
 
-    ``vmcnt``: how many certainly counted operations are younger, at least; None: nothing is
-    outstanding. ``lgkmcnt``: whether there is one. ``unordered``: whether a flat access may be
-    outstanding, covered or not: with one, nothing retires in order. ``invalidate``: whether an
-    invalidate may be in flight that others count on: only a wait for everything sees its end.
+    ``acquired``: of those that the wait of an acquire covers; ``released``: of a release; None:
+    none is outstanding. ``unordered``: whether a flat access may be, with which nothing retires in
+    order. ``uncertain``: whether an invalidate may be in flight that a release covers and that
+    perhaps is not counted: only a wait for everything sees its end.
     """
 
-    vmcnt: int | None = None
-    lgkmcnt: bool = False
+    acquired: int | None = None
+    released: int | None = None
     unordered: bool = False
-    invalidate: bool = False
+    uncertain: bool = False
 
     def join(self, other: "Age") -> "Age":
         """The join of two paths: the fewer younger ones."""
-        ages = [each for each in (self.vmcnt, other.vmcnt) if each is not None]
         return Age(
-            min(ages, default=None),
-            self.lgkmcnt or other.lgkmcnt,
+            _fewer(self.acquired, other.acquired),
+            _fewer(self.released, other.released),
             self.unordered or other.unordered,
-            self.invalidate or other.invalidate,
+            self.uncertain or other.uncertain,
         )
 
-    def issue(self, event: CounterEvent, *, covered: bool) -> "Age":
-        """One more operation; ``covered``: a wait has to cover it."""
-        kind = event.kind
-        vmcnt, lgkmcnt, unordered, invalidate = self
-        if not covered:
-            if kind is CounterEventKind.FLAT:
-                return Age(vmcnt, lgkmcnt, True, invalidate)
-            if kind is not _VECTOR or vmcnt is None or vmcnt == _LAST or not event.certain:
-                return self
-            return Age(vmcnt + 1, lgkmcnt, unordered, invalidate)
-        if kind is _VECTOR:
-            return Age(0, lgkmcnt, unordered, invalidate)
-        if kind is CounterEventKind.FLAT:
-            return Age(0, True, True, invalidate)
-        if kind is CounterEventKind.LDS:
-            return Age(vmcnt, True, unordered, invalidate)
-        return Age(vmcnt, lgkmcnt, unordered, invalidate or kind is CounterEventKind.INVALIDATE)
+    def issue(self, event: CounterEvent, duty: "Duty", limit: int) -> "Age":
+        """One more operation; ages stop growing at ``limit``."""
+        if not event.certain:
+            return self._replace(uncertain=self.uncertain or duty.released)
+        return Age(
+            0 if duty.acquired else _older(self.acquired, limit),
+            0 if duty.released else _older(self.released, limit),
+            self.unordered or event.kind is CounterEventKind.FLAT,
+            self.uncertain,
+        )
 
-    @property
-    def greatest(self) -> int | None:
-        """The greatest count that covers it; None: there is nothing to wait for."""
-        return 0 if self.invalidate else self.vmcnt
-
-    def wait(self, counts: WaitCounts) -> "Age":
+    def wait(self, count: int) -> "Age":
         """After a wait."""
-        vmcnt, lgkmcnt, unordered, invalidate = self
-        if counts.vmcnt == 0 and counts.lgkmcnt == 0:
-            return Age()
-        if counts.vmcnt == 0:
-            vmcnt, invalidate = None, False
-        elif counts.vmcnt is not None and vmcnt is not None and not unordered:
-            vmcnt = None if vmcnt >= counts.vmcnt else vmcnt
-        return Age(vmcnt, lgkmcnt and counts.lgkmcnt != 0, unordered, invalidate)
+        if count == 0:
+            return _NONE
+        if self.unordered:
+            return self
+        return self._replace(
+            acquired=_left(self.acquired, count), released=_left(self.released, count)
+        )
+
+    def greatest(self, *, releases: bool) -> int | None:
+        """The greatest count that covers what it must; None: there is nothing to wait for."""
+        if not releases:
+            return self.acquired
+        return 0 if self.uncertain else self.released
 
 
-class Ages(NamedTuple):
-    """The lattice of the forward analysis: the operations that each kind of wait has to cover."""
+_NONE = Age()
 
-    atomics: Age = Age()
-    everything: Age = Age()
 
-    def join(self, other: "Ages") -> "Ages":
-        """The join of two paths."""
-        return Ages(self.atomics.join(other.atomics), self.everything.join(other.everything))
+def _fewer(one: int | None, other: int | None) -> int | None:
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _older(age: int | None, limit: int) -> int | None:
+    return None if age is None else min(age + 1, limit)
+
+
+def _left(age: int | None, count: int) -> int | None:
+    return None if age is None or age >= count else age
+
+
+Ages: TypeAlias = Mapping[str, Age]
+"""The lattice of the forward analysis: the age of each counter that accesses of the wave's own are
+in."""
+
+_LOOSENED = (Counter.VMCNT, Counter.LGKMCNT, Counter.LOADCNT, Counter.STORECNT, Counter.DSCNT)
+_OF_LDS = (Counter.LGKMCNT, Counter.DSCNT)
+
+
+def _limits(chip: ChipRow) -> Mapping[str, int]:
+    """The greatest age on each counter: the greatest count that waits; one more means "do not
+    wait".
+
+    Scalar loads are in lgkmcnt too, in no order with LDS: beside them only 0 covers anything.
+    """
+    return {
+        counter: 0 if counter is Counter.LGKMCNT else chip.counters[counter] - 1
+        for counter in _LOOSENED
+        if counter in chip.counters
+    }
+
+
+def _join(one: Ages, other: Ages) -> Ages:
+    return {name: age.join(other[name]) for name, age in one.items()}
 
 
 class Duty(NamedTuple):
@@ -168,9 +180,6 @@ class Duty(NamedTuple):
     releases: bool = False
 
 
-Events: TypeAlias = Callable[[Operation], tuple[CounterEvent, ...]]
-
-
 class WaitLine(NamedTuple):
     """An operation that ordering waits, or the operations that these cover, depend on."""
 
@@ -178,28 +187,16 @@ class WaitLine(NamedTuple):
     duty: Duty
 
 
-def after(duty: Duty, ages: Ages) -> Ages:
-    """Carry the ages over an operation."""
-    if duty.counts is not None:
-        return _after_wait(duty.counts, ages)
-    if not duty.events:
-        return ages
-    event, atomics, everything = duty.events[0], ages.atomics, ages.everything
-    return Ages(
-        atomics.issue(event, covered=duty.acquired), everything.issue(event, covered=duty.released)
-    )
-
-
 def _duties(chip: str, tgsplit: bool) -> OfAlike[Duty]:
-    events_of = _EVENTS_AT[CHIPS[chip].splits_counters]
-    return OfAlike(partial(_duty_of, chip, counted_on(tgsplit=tgsplit), events_of))
+    events_at = events_on(CHIPS[chip])
+    return OfAlike(partial(_duty_of, chip, counted_on(tgsplit=tgsplit), events_at))
 
 
-def _duty_of(chip: str, counted: int, events_of: Events, op: Operation) -> Duty:
+def _duty_of(chip: str, counted: int, events_at: Events, op: Operation) -> Duty:
     if isinstance(op, WaitOp):
         phase = op.phase
         return Duty(counts=op.counts, orders=phase in ORDER, releases=phase == RELEASES)
-    events = events_of(op) if type(op) in COUNTED else ()
+    events = events_at(op) if type(op) in COUNTED else ()
     signals = signals_lds(op)
     if not events:
         return Duty(signals=signals)
@@ -262,78 +259,71 @@ def lds_matters_at(code: WaitLines) -> dict[Operation, bool]:
     return found
 
 
+class Loosening(NamedTuple):
+    """The facts about a kernel and its chip by which its waits are loosened.
+
+    ``limits``: the greatest age on each counter; ``lds_matters``: for each wait, whether others can
+    tell of LDS by a later operation that is not in LDS.
+    """
+
+    limits: Mapping[str, int]
+    lds_matters: Mapping[Operation, bool]
+
+    def after(self, line: WaitLine, ages: Ages) -> tuple[Ages, WaitCounts | None]:
+        """The ages after an operation as it will be, and the counts of a wait that remain."""
+        duty = line.duty
+        if duty.counts is not None:
+            counts = self.loosened(line, ages) if duty.orders else duty.counts
+            waited = {n: ages[n].wait(count) for n, count in counts.given.items() if n in ages}
+            return {**ages, **waited}, counts
+        changed = {
+            event.counter: ages[event.counter].issue(event, duty, self.limits[event.counter])
+            for event in duty.events
+            if event.counter in ages
+        }
+        return {**ages, **changed} if changed else ages, None
+
+    def loosened(self, line: WaitLine, ages: Ages) -> WaitCounts:
+        """The counts that an ordering wait needs."""
+        counts, releases = line.duty.counts, line.duty.releases
+        assert counts is not None
+        left: dict[str, int] = {}
+        for name, count in counts.given.items():
+            if name not in ages:
+                left[name] = count
+                continue
+            age = ages[name]
+            covered = age.greatest(releases=releases)
+            if covered is None or (releases and self.is_only_in_lds(name, age, line.op)):
+                continue
+            left[name] = count if age.unordered else max(count, covered)
+        return counts if left == counts.given else WaitCounts(**left)
+
+    def is_only_in_lds(self, name: str, age: Age, wait: Operation) -> bool:
+        """True where LDS alone can tell, which a wave accesses in order: no release waits for
+        it."""
+        return name in _OF_LDS and not (age.unordered or self.lds_matters[wait])
+
+
 def loosen_waits(code: WaitLines, chip: ChipRow) -> None:
-    """Loosen the waits of one kernel for a ``chip`` that counts accesses together."""
-    lds_matters = lds_matters_at(code)
+    """Loosen the waits of one kernel."""
+    limits = _limits(chip)
+    loosening = Loosening(limits, lds_matters_at(code))
 
     def carry(block: Block, ages: Ages) -> Ages:
         for line in code[block]:
-            ages, _ = loosely_after(line, ages, lds_matters)
+            ages, _ = loosening.after(line, ages)
         return ages
 
     blocks = list(code)
-    entry = solve(block_graph(blocks), {blocks[0]: Ages()}, carry, Ages.join)
+    start: Ages = dict.fromkeys(limits, _NONE)
+    entry = solve(block_graph(blocks), {blocks[0]: start}, carry, _join)
     for block in blocks:
         ages = entry[block]
         for line in code[block]:
-            ages, counts = loosely_after(line, ages, lds_matters)
+            ages, counts = loosening.after(line, ages)
             if counts is not None and counts != line.duty.counts:
                 set_counts(cast(WaitOp, line.op), counts)
-
-
-def _loosen_split(code: WaitLines, chip: ChipRow) -> None:
-    """The same for a chip that has a counter for each kind of access."""
-    from fencewright.passes.cdna.waits.loosen_split_waits import loosen_split_waits
-
-    # That file has these types by this file's other name, fencewright.passes: two for a checker.
-    cast("Callable[[Any, ChipRow], None]", loosen_split_waits)(code, chip)
-
-
-def _split_events_at(op: Operation) -> tuple[CounterEvent, ...]:
-    from fencewright.passes.cdna.waits.insert_split_waits import split_events_at
-
-    return split_events_at(op)
-
-
-_LOOSEN = MappingProxyType({False: loosen_waits, True: _loosen_split})
-_EVENTS_AT: Mapping[bool, Events] = MappingProxyType({False: events_at, True: _split_events_at})
-"""By whether each kind of access has a counter of its own."""
-
-
-def loosely_after(
-    line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]
-) -> tuple[Ages, WaitCounts | None]:
-    """The ages after an operation as it will be, and the counts that an ordering wait needs."""
-    if not line.duty.orders:
-        return after(line.duty, ages), None
-    counts = _loosened(line, ages, lds_matters)
-    return _after_wait(counts, ages), counts
-
-
-def _after_wait(counts: WaitCounts, ages: Ages) -> Ages:
-    return Ages(ages.atomics.wait(counts), ages.everything.wait(counts))
-
-
-def _loosened(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> WaitCounts:
-    """The counts that an ordering wait needs."""
-    counts, releases = line.duty.counts, line.duty.releases
-    assert counts is not None
-    age = ages.everything if releases else ages.atomics
-    vmcnt = counts.vmcnt
-    if vmcnt is not None:
-        in_order = not ages.everything.unordered
-        greatest = age.greatest
-        vmcnt = None if greatest is None else max(vmcnt, greatest if in_order else 0)
-    lgkmcnt = counts.lgkmcnt
-    if lgkmcnt is not None and not age.lgkmcnt:
-        lgkmcnt = None
-    only_lds = not ages.everything.unordered
-    if lgkmcnt is not None and releases and only_lds and not lds_matters[line.op]:
-        lgkmcnt = None
-    return _pair(vmcnt, lgkmcnt)
-
-
-_pair = cache(WaitCounts)
 
 
 def signals_lds(op: Operation) -> bool:
