@@ -10,13 +10,11 @@ import argparse
 import importlib
 import json
 import multiprocessing
-import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +73,7 @@ class Result:
     seconds: float = 0.0
 
 
-def judged(mutant: PassMutant, trials: Sequence[Any], enough: int = ENOUGH) -> Result:
+def judged(mutant: PassMutant, trials: Sequence[Any]) -> Result:
     """The result of a mutant on ``trials``, which are ``Staged`` or alike; see ``ENOUGH``."""
     name, guard = str(mutant), mutant.guard
     fewest, where, differing, costly = 0, "", 0, 0
@@ -98,7 +96,7 @@ def judged(mutant: PassMutant, trials: Sequence[Any], enough: int = ENOUGH) -> R
             costly += not each.is_cheap
             if not where or more < fewest:
                 fewest, where = min(more, fewest), str(each.trial)
-            if costly == enough:
+            if costly == ENOUGH:
                 break
     if not differing:
         return Result(name, guard, Outcome.SAME)
@@ -111,12 +109,12 @@ _TRIALS: list[tuple[Any, frozenset[int]]] = []
 them."""
 
 
-def _judged(mutant: PassMutant, enough: int) -> Result:
+def _judged(mutant: PassMutant) -> Result:
     """The result of a mutant on the trials that run the changed code."""
     start = time.process_time()
     lines, everywhere = frozenset(lines_of(mutant)), makes_tables(mutant)
     trials = [each for each, ran in _TRIALS if everywhere or ran & lines]
-    found = judged(mutant, trials, enough)
+    found = judged(mutant, trials)
     return replace(found, tried=len(trials), seconds=round(time.process_time() - start, 3))
 
 
@@ -126,9 +124,7 @@ def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> 
     Those that are ``known`` to do wrong are not tried again.
     """
     corpus = importlib.import_module("pass_corpus")
-    drawn = random.Random(f"{options.seed} {file}")
     chosen = [each for each in mutants_of(file) if each.guard in options.kinds]
-    chosen = [each for each in chosen if drawn.random() < options.share]
     if options.further:
         listed_ones = from_lists(file)
         chosen = [each for each in chosen if str(each) in listed_ones]
@@ -145,12 +141,11 @@ def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> 
         ]
     staged = corpus.staged(file, trials)
     _TRIALS[:] = ((each, lines_run(file, each.again)) for each in staged)
-    judge = partial(_judged, enough=options.enough)
     if options.jobs == 1:
-        yield from map(judge, chosen)
+        yield from map(_judged, chosen)
         return
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
-        yield from pool.imap(judge, chosen)
+        yield from pool.imap(_judged, chosen)
 
 
 CAUGHT = frozenset({Outcome.WRONG, Outcome.FAILS, Outcome.HANGS})
@@ -202,11 +197,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command; it writes the lists of guards, and the page once every file has been done."""
     parser = argparse.ArgumentParser(description=__doc__, prog="mutants_of_passes")
     parser.add_argument("files", nargs="*", default=FILES, help="which files; all without any")
-    parser.add_argument("--share", type=float, default=1.0, help="of the mutants, 0 to 1")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
     parser.add_argument("--programs", type=int, default=120, help="random ones, for each file")
     parser.add_argument("--across", type=int, default=60, help="more of them over agents")
-    parser.add_argument("--enough", type=int, default=ENOUGH, help="that differ are looked at")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants-of-passes")
     parser.add_argument(
@@ -220,7 +213,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--others", dest="kinds", action="store_const", const=(False,), help="all but these"
     )
-    parser.add_argument("--again", action="store_true", help="only what was not caught before")
     parser.add_argument(
         "--further",
         action="store_true",
@@ -231,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.results.mkdir(parents=True, exist_ok=True)
     for file in options.files:
         stream = stream_of(options.results, file)
-        before = from_lists(file) if options.further else read(stream) if options.again else {}
+        before = from_lists(file) if options.further else {}
         known = {name: each for name, each in before.items() if each.outcome in CAUGHT}
         found: list[Result] = []
         with stream.open("w", encoding="utf-8") as out:
