@@ -266,7 +266,14 @@ class _Judge:
     @cached_property
     def asked(self) -> set[int]:
         """The instructions whose results decide something."""
-        return _asked(self.kernel)
+        return _asked(self.kernel, self.kernel.accesses)
+
+    @cached_property
+    def deciding(self) -> set[int]:
+        """Those of them that decide what the threads do, or are in what they may read again."""
+        read = {each.place.root for each in self.kernel.accesses if each.reads}
+        own = (x for x in self.kernel.accesses if any(_may_alias(x.place.root, r) for r in read))
+        return _asked(self.kernel, own)
 
     @cached_property
     def used(self) -> set[int]:
@@ -1128,7 +1135,7 @@ class _Judge:
         """A strong read on a path to one access, of a strong write on a path from the other."""
         kernel = self.kernel
         pair = ThreadPair(relation, (), self._solver(relation))
-        asked = self.asked | _results_in(kernel, (*terms_of(first), *terms_of(second)))
+        asked = self.deciding | _results_in(kernel, (*terms_of(first), *terms_of(second)))
         asked -= grids.polled(kernel, pair)
         steady = [[each for each in x.conditions if is_steady(each.value)] for x in (first, second)]
 
@@ -1668,16 +1675,14 @@ def _is_without_cta(value: Value) -> bool:
     )
 
 
-def _asked(kernel: Kernel) -> set[int]:
-    """The instructions on whose results conditions depend, and the places and values of what is
-    read."""
+def _asked(kernel: Kernel, accesses: Iterable[Access]) -> set[int]:
+    """The instructions on whose results conditions, and places and stored values of accesses,
+    depend."""
     values: list[Value] = []
     for literals in (*kernel.edge_literals.values(), *kernel.guards.values()):
         values += [literal.value for literal in literals]
-    read = {each.place.root for each in kernel.accesses if each.reads}
-    for access in kernel.accesses:
-        if any(_may_alias(root, access.place.root) for root in read):
-            values += [*terms_of(access), *([] if access.value is None else [access.value])]
+    for access in accesses:
+        values += [*terms_of(access), *([] if access.value is None else [access.value])]
     return _results_in(kernel, values)
 
 
