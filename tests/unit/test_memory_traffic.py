@@ -62,20 +62,7 @@ OF_L2 = (
 )
 
 
-def measured() -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    launch = ""
-    for line in (ROOT / "tests/data/memory/h200-kernels.txt").read_text().splitlines():
-        if line.startswith("  "):
-            counter, value = line.split()
-            found[launch][counter] = int(value)
-        elif not line.startswith("#"):
-            launch = line
-            found[launch] = {}
-    return found
-
-
-MEASURED = measured()
+MEASURED: dict[str, dict[str, int]] = KERNELS.counted(ROOT / "tests/data/memory/h200-kernels.txt")
 
 
 def argument_of(given: Any) -> Any:
