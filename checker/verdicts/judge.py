@@ -61,6 +61,7 @@ from fencewright.checker.verdicts.model import (
     Answer,
     AnyOf,
     Assumption,
+    Barrier,
     Compare,
     Conflict,
     Constraint,
@@ -184,20 +185,29 @@ def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
 
 
 def _told_apart(kernel: Kernel) -> frozenset[str]:
-    """The indices and sizes that a kernel reads, without those of rows on which no access depends
-    but strong ones of what nothing else accesses."""
+    """The indices and sizes that a kernel reads, without those of rows on which strong accesses of
+    what nothing else accesses depend, as a count of CTAs, and no others."""
     rows = frozenset(each for each in kernel.specials if each.endswith((".y", ".z")))
     if not rows or kernel.is_lock_step:
         return kernel.specials
     roots = {each.place.root for each in kernel.accesses if not each.is_strong}
-    own = [
-        each for each in kernel.accesses if each.place.root in roots or _is_unknown(each.place.root)
-    ]
-    values = [term for each in (*own, *kernel.mbarriers) for term in terms_of(each)]
-    values += [each.value for each in own if each.value is not None]
-    for each in (*own, *kernel.mbarriers, *kernel.barriers):
+
+    def is_own(access: Access) -> bool:
+        return access.place.root in roots or _is_unknown(access.place.root)
+
+    others = _names_of(each for each in kernel.accesses if not is_own(each))
+    own = (*filter(is_own, kernel.accesses), *kernel.mbarriers, *kernel.barriers)
+    return kernel.specials - (rows & others - _names_of(own))
+
+
+def _names_of(operations: Iterable[Access | MbarrierStep | Barrier]) -> frozenset[str]:
+    """The indices and sizes on which operations depend."""
+    values: list[Value] = []
+    for each in operations:
         values += [literal.value for literal in each.conditions]
-    return kernel.specials - rows | rows & names_in(values)
+        values += [] if isinstance(each, Barrier) else terms_of(each)
+        values += [each.value] if isinstance(each, Access) and each.value is not None else []
+    return names_in(values)
 
 
 def is_still_proved(kernel: Kernel, before: Verdict, launch: Launch | None = None) -> bool:
