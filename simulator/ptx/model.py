@@ -478,17 +478,8 @@ def observation(frame: PtxFrame, rf: Relation) -> Relation:
     """
     obs = [a & b for a, b in zip(rf, frame.ms, strict=True)]
     if frame.rmw_reads:
-        rmw = frame.rmw
-        changed = True
-        while changed:
-            changed = False
-            for number, row in enumerate(obs):
-                if not row:
-                    continue
-                more = row | image(image(row, rmw), obs)
-                if more != row:
-                    obs[number] = more
-                    changed = True
+        chains = transitive_closure(compose(frame.rmw, obs))
+        obs = compose(obs, reflexive(chains))
     return [a | b for a, b in zip(obs, frame.phases, strict=True)]
 
 
