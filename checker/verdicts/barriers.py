@@ -134,23 +134,19 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
     return Order(Strength.ABSENT, name, unless=AnyOf(together))
 
 
-def unseparated(
-    kernel: Kernel, first: Access, second: Access, pair: ThreadPair
-) -> tuple[Constraint, frozenset[Assumption]] | None:
-    """The constraint on the instances of a conflict that no barrier separates, and the assumptions
-    of that; None where it may be all of them."""
-    is_async = {first.agent, second.agent} & ASYNCHRONOUS
-    if is_async or kernel.meeting is not None or pair.relation is not Relation.CTA:
-        return None
-    full = full_barriers(kernel, Scope.WORKGROUP)
-    together = shared(kernel, first, second, full, is_one_cta=True) if full else ()
-    if not together or any(
-        not isinstance(each, AllOf) or not each.constraints for each in together
-    ):
-        return None
-    if missed_barriers(kernel, first, second, pair, walks_of(kernel, full, Roles())):
-        return None
-    return AnyOf(together), named(kernel, full)
+def meetings(
+    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair
+) -> Iterator[tuple[frozenset[int], tuple[Constraint, ...]]]:
+    """Barriers of the threads of a conflict, each set with the instances that none separates."""
+    if pair.relation not in (Relation.WARP, Relation.CTA):
+        return
+    level = Scope.WAVEFRONT if pair.relation is Relation.WARP else Scope.WORKGROUP
+    threads = (pair.earlier, pair.later)
+    for roles in dict.fromkeys((Roles(), roles_of(earlier, later))):
+        full = full_barriers(kernel, level, roles)
+        walks = walks_of(kernel, full, roles)
+        if full and not missed_barriers(kernel, earlier, later, pair, walks):
+            yield full, shared(kernel, earlier, later, full, roles, threads, is_one_cta=True)
 
 
 def missed_barriers(

@@ -27,7 +27,7 @@ from fencewright.checker.verdicts.arithmetic import (
     span_of,
     tiles,
 )
-from fencewright.checker.verdicts.barriers import barrier, completion, unseparated
+from fencewright.checker.verdicts.barriers import barrier, completion
 from fencewright.checker.verdicts.contents import (
     Contents,
     chosen,
@@ -1000,32 +1000,7 @@ class _Judge:
                     return order
                 if _RANK[order.strength] > _RANK[best.strength] or best is NO_ORDER:
                     best = order
-        left = (
-            None
-            if best.strength is Strength.ABSENT
-            else unseparated(self.kernel, first, second, pair)
-        )
-        return best if left is None else self._order_of_rest(first, second, pair, best, *left)
-
-    def _order_of_rest(
-        self,
-        first: Access,
-        second: Access,
-        pair: ThreadPair,
-        known: Order,
-        rest: Constraint,
-        assumptions: frozenset[Assumption],
-    ) -> Order:
-        """The order of a conflict of which barriers leave the instances of a constraint; ``known``:
-        the one of all instances."""
-        own = replace(pair, constraints=(*pair.constraints, rest))
-        order = synchronised(self.kernel, first, second, own)
-        if order.strength is Strength.PROVED:
-            return replace(order, assumptions=order.assumptions | assumptions)
-        if order.strength is Strength.BROKEN:
-            left = (rest,) if order.unless is None else (rest, order.unless)
-            return replace(order, unless=AllOf(left))
-        return known if order.strength is Strength.ABSENT else order
+        return best
 
     def _judge_lifetime(self, remote: Access, lifetime: Access, order: Order) -> None:
         """Judge an access of another CTA's memory, and the beginning or end of that CTA."""

@@ -168,6 +168,56 @@ def test_flags_of_rounds_of_pairs_of_ctas_order_their_slots() -> None:
     assert verdict(ROUNDS.format(order="release", shift="+-128")).kind is not FREE
 
 
+TWO_FLAGS = """
+mov.u32 %r8, 0;
+setp.ne.u32 %p2, %r2, 0;
+@%p2 bra READ;
+@%p1 bra DONE;
+WRITE:
+mul.wide.u32 %rd5, %r8, 4; add.s64 %rd5, %rd1, %rd5;
+add.u32 %r8, %r8, 1;
+{before}
+st.release.gpu.global.u32 [%rd2], %r8;
+st.release.gpu.global.u32 [%rd2+64], %r8;
+{after}
+setp.ne.u32 %p3, %r8, 8;
+@%p3 bra WRITE;
+bra DONE;
+READ:
+mul.wide.u32 %rd5, %r8, 4; add.s64 %rd5, %rd1, %rd5;
+setp.eq.u32 %p5, %r8, 0;
+add.u32 %r8, %r8, 1;
+@%p1 bra MET;
+SPIN:
+ld.acquire.gpu.global.u32 %r7, [%rd2];
+setp.lt.u32 %p4, %r7, %r8;
+@%p4 bra SPIN;
+MET:
+bar.sync 0;
+@%p5 bra NEXT;
+ld.global.u32 %r10, [%rd5];
+NEXT:
+bar.sync 0;
+@%p1 bra AGAIN;
+POLL:
+ld.acquire.gpu.global.u32 %r7, [%rd2+64];
+setp.lt.u32 %p4, %r7, %r8;
+@%p4 bra POLL;
+AGAIN:
+bar.sync 0;
+setp.ne.u32 %p3, %r8, 8;
+@%p3 bra READ;
+DONE:
+ret;"""
+
+
+def test_two_flags_that_come_too_early_order_nothing_together() -> None:
+    # Thread 0 has seen one in this round, the other in the one before: not both in one round.
+    store = "st.global.u32 [%rd5], %r8;"
+    assert verdict(TWO_FLAGS.format(before=store, after="")).kind is FREE
+    assert verdict(TWO_FLAGS.format(before="", after=store)).kind is not FREE
+
+
 def test_a_flag_that_is_seen_at_the_start_proves_nothing() -> None:
     body = passing(RELEASE, ACQUIRE).replace("setp.eq.u32 %p4, %r7, 0", "setp.ne.u32 %p4, %r7, 0")
     assert verdict(body).kind is not FREE

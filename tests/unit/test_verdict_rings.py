@@ -458,3 +458,43 @@ def test_rounds_are_ordered_by_a_phase_and_a_barrier(
     text = HEAD.format(threads=64) + INITS.format(inits=inits_of_all) + body
     file = read_ptx(text, "k.ptx")
     assert judge(kernel_of(file, file.functions["k"])).kind is kind
+
+
+TWO_ARRIVE = """
+shl.b32 %r7, %r2, 2;
+add.u32 %r7, %r3, %r7;
+setp.lt.u32 %p2, %r2, 64;
+setp.ne.u32 %p3, %r2, 64;
+setp.ne.u32 %p6, %r2, 96;
+mov.u32 %r6, 0;
+ROUND:
+and.b32 %r9, %r6, 1;
+@%p2 bra FULL;
+@%p3 bra OTHER;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+OTHER:
+@%p6 bra MET;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+bra MET;
+FULL:
+mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], %r9;
+@!%p4 bra FULL;
+ld.shared.u32 %r10, [%r7+256];
+MET:
+bar.sync 0;
+@%p2 bra NEXT;
+st.shared.u32 [%r7], %r6;
+NEXT:
+add.u32 %r6, %r6, 1; setp.lt.u32 %p5, %r6, %r1;
+@%p5 bra ROUND;
+ret;
+}
+"""
+
+
+def test_two_threads_that_arrive_too_early_order_nothing_together() -> None:
+    # Who arrives first for the one claim is not who does for the other.
+    inits_of_two = "mbarrier.init.shared.b64 [%r4], 2;"
+    text = HEAD.format(threads=128) + INITS.format(inits=inits_of_two) + TWO_ARRIVE
+    file = read_ptx(text, "k.ptx")
+    assert judge(kernel_of(file, file.functions["k"])).kind is RACE

@@ -8,7 +8,7 @@ Source: PTX ISA, "Release and Acquire Patterns", "Observation order".
 """
 
 from collections.abc import Iterator
-from itertools import islice, product
+from itertools import islice, product, repeat
 
 from fencewright.checker.verdicts.contents import counters, counts_apart, data_in, terms_of
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
@@ -35,6 +35,7 @@ from fencewright.checker.verdicts.model import (
 from fencewright.checker.verdicts.order.claims import Claim
 from fencewright.checker.verdicts.order.flags import lemma_of, writes_to
 from fencewright.checker.verdicts.order.guards import (
+    Fresh,
     Guard,
     comes_by,
     follows,
@@ -47,9 +48,10 @@ from fencewright.lowering.vocabulary import Scope
 
 
 def claims(
-    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
+    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, fresh: Fresh
 ) -> Iterator[Claim]:
     """The orders by a guard of the later access that compares a count with the number of CTAs."""
+    writer = next(fresh)
     if earlier.agent is not Agent.THREAD or pair.relation is not Relation.GRID:
         return
     ((number, literal), *more) = guard.members
@@ -124,7 +126,7 @@ _Handed = tuple[tuple[Constraint, ...], Access]
 def _guarded(
     kernel: Kernel, access: Access, thread: int, other: int, relation: Relation
 ) -> Iterator[_Handed]:
-    for guard in guards_of(kernel, access, thread, other):
+    for guard in guards_of(kernel, access, thread, repeat(other)):
         ((_, literal), *more) = guard.members
         if more or literal is None or not guard.is_met or guard.thread != other:
             continue

@@ -30,6 +30,7 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.order.claims import Claim
 from fencewright.checker.verdicts.order.guards import (
+    Fresh,
     Guard,
     after,
     fence_after_barriers,
@@ -55,12 +56,13 @@ _KNOWN = ("", "exch", "cas")
 
 
 def claims(
-    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
+    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, fresh: Fresh
 ) -> Iterator[Claim]:
-    """The orders by a guard of the later access; ``writer`` is a number for the thread that
+    """The orders by a guard of the later access; ``fresh``: numbers, one for that which
     signals."""
     if earlier.agent in UNGROUPED:
         return
+    writer = next(fresh)
     reads = [_read(kernel, number) for number, _ in guard.members]
     if any(read is None for read in reads):
         return

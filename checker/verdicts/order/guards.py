@@ -7,7 +7,7 @@ before the barrier, or it wrote what it had read to a variable that all read aft
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, repeat
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.intervals import (
@@ -48,6 +48,9 @@ Members = tuple[tuple[int, Literal | None], ...]
 its result."""
 
 
+Fresh = Iterator[int]
+"""Numbers of threads in constraints, each for one thread in one iteration: two claims that hold of
+different ones share none."""
 _NEVER = AnyOf(())
 _REGIONS = {
     Root(Region.UNKNOWN, "shared"): Region.SHARED,
@@ -82,8 +85,9 @@ class Guard:
         return AnyOf((self.unknown, AllOf((*self.constraints, wrong))))
 
 
-def guards_of(kernel: Kernel, access: Access, thread: int, other: int) -> Iterator[Guard]:
-    """The guards of an access of ``thread``; ``other`` is a number for a thread that it has met."""
+def guards_of(kernel: Kernel, access: Access, thread: int, fresh: Fresh) -> Iterator[Guard]:
+    """The guards of an access of ``thread``; ``fresh``: numbers, one for each guard that is of
+    another thread or iteration."""
     end = access.instruction
     here = kernel.block_of[end]
     known: set[Members] = set()
@@ -103,18 +107,18 @@ def guards_of(kernel: Kernel, access: Access, thread: int, other: int) -> Iterat
             yield Guard(((step.instruction, None),), around, thread, end, False, ())
     for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)) if polls(kernel) else ():
         if kernel.dominates(barrier, end):
-            yield from _met(kernel, end, thread, other, barrier)
+            yield from _met(kernel, end, thread, fresh, barrier)
         elif _is_of_each_iteration(kernel, kernel.block_of[barrier], end):
-            yield from _met(kernel, end, thread, other, barrier, is_before=True)
+            yield from _met(kernel, end, thread, fresh, barrier, is_before=True)
     for group in kernel.sync_groups:
         if not kernel.leads_through(group.block, here) and _is_of_each_iteration(
             kernel, group.block, end
         ):
-            around = kernel.loops_around(group.block)
+            around, other = kernel.loops_around(group.block), next(fresh)
             link, first = _iteration_before(kernel, around, end, thread, other)
             same = Together(other, thread, None)
             yield Guard(group.members, around, other, end, False, (same, *link), first)
-    yield from _broadcast(kernel, access, thread, other)
+    yield from _broadcast(kernel, access, thread, fresh)
 
 
 def _retried(kernel: Kernel) -> Iterator[MbarrierStep]:
@@ -231,7 +235,7 @@ def _iteration_before(
 
 
 def _met(
-    kernel: Kernel, end: int, thread: int, other: int, barrier: int, *, is_before: bool = False
+    kernel: Kernel, end: int, thread: int, fresh: Fresh, barrier: int, *, is_before: bool = False
 ) -> Iterator[Guard]:
     """The guards of the threads that come to a barrier above an instruction from a poll.
 
@@ -249,6 +253,7 @@ def _met(
         )
         if not comes_by(kernel, own, poll.block, poll.edges, barrier, poll.instruction):
             continue
+        other = next(fresh)
         link = _linked(kernel, poll.around, barrier, end, thread, other)
         unknown: Constraint = _NEVER
         if is_before:
@@ -330,7 +335,7 @@ def _linked(
     )
 
 
-def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Iterator[Guard]:
+def _broadcast(kernel: Kernel, access: Access, thread: int, fresh: Fresh) -> Iterator[Guard]:
     """The guards that another thread passes by a variable: a condition on its write there."""
     e = Expressions(kernel.table)
     for literal in access.conditions:
@@ -345,7 +350,7 @@ def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Itera
         for handed in e.literals(value, literal.polarity, literal.branch):
             if (member := _of_literal(kernel, handed)) is not None:
                 around = kernel.loops_of(write.instruction)
-                for barrier, own in _handings(kernel, result, thread, other):
+                for barrier, other, own in _handings(kernel, result, thread, fresh):
                     yield Guard((member,), around, other, barrier, True, own)
 
 
@@ -354,7 +359,7 @@ def handed(
 ) -> Iterator[tuple[Value, tuple[Constraint, ...]]]:
     """The value that another thread of the CTA wrote where a result was read after a barrier, with
     all that is known of that thread."""
-    for _, own in islice(_handings(kernel, result, thread, other), 1):
+    for _, _, own in islice(_handings(kernel, result, thread, repeat(other)), 1):
         if (found := _written(kernel, result)) is not None:
             yield found[1], own
 
@@ -373,10 +378,10 @@ def _written(kernel: Kernel, result: Result) -> tuple[Access, Value] | None:
 
 
 def _handings(
-    kernel: Kernel, result: Result, thread: int, other: int
-) -> Iterator[tuple[int, tuple[Constraint, ...]]]:
-    """The barriers between the last write of a variable and a read of it, with all that is known
-    of the thread that writes."""
+    kernel: Kernel, result: Result, thread: int, fresh: Fresh
+) -> Iterator[tuple[int, int, tuple[Constraint, ...]]]:
+    """The barriers between the last write of a variable and a read of it, with a number for the
+    thread that writes, and all that is known of that thread."""
     write, written = _written(kernel, result) or (None, None)
     if write is None or written is None:
         return
@@ -388,12 +393,12 @@ def _handings(
         if not comes_by(kernel, write.conditions, block, entering, barrier, write.instruction):
             continue
         # Of a loop that is left on what is read, the last iteration.
-        around = kernel.loops_of(write.instruction)
+        around, other = kernel.loops_of(write.instruction), next(fresh)
         link = _linked(kernel, around, barrier, result.instruction, thread, other)
         if link is not None:
             together = Together(other, thread, Scope.WORKGROUP)
             same = Compare("eq", result, thread, written, other)
-            yield barrier, (together, *executed(kernel, write, other), *link, same)
+            yield barrier, other, (together, *executed(kernel, write, other), *link, same)
 
 
 def _is_extended_alike(value: Value) -> bool:

@@ -8,6 +8,7 @@ and Acquire Patterns".
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.barriers import NOT_WAITED_FOR
@@ -86,7 +87,7 @@ def _broken_wait(
     None where one does, or is for what the kernel itself may write.
     """
     broken: tuple[Access, Lemma] | None = None
-    for guard in guards_of(kernel, later, 0, 2):
+    for guard in guards_of(kernel, later, 0, count(2)):
         for number, _ in guard.members:
             read = _polled(kernel, number, later)
             if read is None:
@@ -109,7 +110,7 @@ def _stale_reads(kernel: Kernel) -> Iterator[OneSide]:
         if later.is_coherent or later.place.root.region not in _OPEN:
             continue
         # The reads of a loop's next iteration may be read-only.
-        own = [each for each in guards_of(kernel, later, 0, 2) if each.unknown == AnyOf(())]
+        own = [each for each in guards_of(kernel, later, 0, count(2)) if each.unknown == AnyOf(())]
         for guard, (number, _) in ((each, member) for each in own for member in each.members):
             read = _polled(kernel, number, later)
             if read is None or any(_may_be_one(read, each) for each in writes):

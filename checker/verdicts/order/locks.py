@@ -37,7 +37,7 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.order.claims import Claim
 from fencewright.checker.verdicts.order.flags import keeps_value, lemma_of, writes_to
-from fencewright.checker.verdicts.order.guards import Guard, follows, guards_of
+from fencewright.checker.verdicts.order.guards import Fresh, Guard, follows, guards_of
 from fencewright.checker.verdicts.order.lemmas import Lemma, VendorLemma, holds
 from fencewright.lowering.code.value import Apply, Iteration, Opaque, Result, Value
 
@@ -75,7 +75,7 @@ _Ends = tuple[tuple[Access, _Section], ...]
 
 
 def claims(
-    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
+    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, fresh: Fresh
 ) -> Iterator[Claim]:
     """The orders by a lock that a guard of the later access has taken, and one of the earlier
     access too."""
@@ -87,14 +87,11 @@ def claims(
     ends = _ends(kernel, pair, section)
     if not ends:
         return
-    # Of two claims each speaks of threads of its own.
-    threads = count(1_000 * writer)
-    for other_guard in guards_of(kernel, earlier, pair.earlier, next(threads)):
+    for other_guard in guards_of(kernel, earlier, pair.earlier, fresh):
         other = _section(kernel, pair, other_guard, earlier)
         if other is not None and any(own.numbers == other.numbers for _, own in ends):
             sides = (earlier, other), (later, section)
-            yield _claim(kernel, sides, pair, ends, threads)
-        threads = count(next(threads))
+            yield _claim(kernel, sides, pair, ends, fresh)
 
 
 def _claim(
@@ -102,7 +99,7 @@ def _claim(
     sides: tuple[tuple[Access, _Section], tuple[Access, _Section]],
     pair: ThreadPair,
     ends: _Ends,
-    threads: Iterator[int],
+    fresh: Fresh,
 ) -> Claim:
     """The order of two accesses in sections of one lock, whichever of them comes first."""
     (_, other), (_, section) = sides
@@ -119,7 +116,7 @@ def _claim(
         for end, ended in ends:
             if ended.numbers != own.numbers:
                 continue
-            giver = next(threads)
+            giver = next(fresh)
             order = follows(kernel, access, thread, end.instruction, giver, met=met)
             same = _is_same(giver, own.guard.thread, own.guard.around)
             wrong.append(AllOf((*executed(kernel, end, giver), same, Not(order))))
@@ -274,7 +271,7 @@ def _ended(
     """The sections that a write ends, in each of which its own thread holds the lock."""
     if write.update not in ("", "exch") or write.value is None:
         return
-    for guard in guards_of(kernel, write, _ANYONE, _HOLDER):
+    for guard in guards_of(kernel, write, _ANYONE, count(_HOLDER)):
         section = _section(kernel, pair, guard, write)
         if section is None or (section.turn is not None) is not is_in_turn:
             continue

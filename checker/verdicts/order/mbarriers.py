@@ -51,6 +51,7 @@ from fencewright.checker.verdicts.order.arrivals import (
 from fencewright.checker.verdicts.order.claims import Claim
 from fencewright.checker.verdicts.order.flags import release_fence
 from fencewright.checker.verdicts.order.guards import (
+    Fresh,
     Guard,
     fence_between,
     follows,
@@ -70,9 +71,10 @@ _NEVER, _ALWAYS = AnyOf(()), AllOf(())
 
 
 def claims(
-    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
+    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, fresh: Fresh
 ) -> Iterator[Claim]:
-    """The orders by a guard of the later access that waits; ``writer``: a number of an arrival."""
+    """The orders by a guard of the later access that waits; ``fresh``: numbers, one of each
+    arrival."""
     waited = waited_by(kernel, pair.solver, guard.members, guard.around)
     if waited is None:
         return
@@ -108,7 +110,7 @@ def claims(
         if turn is None or arrival.copies:
             yield _doubtful(kernel, arrival.instruction, doubt)
             continue
-        way = _Way(kernel, earlier, later, pair, guard, waited, arrival, turn, writer)
+        way = _Way(kernel, earlier, later, pair, guard, waited, arrival, turn, next(fresh), fresh)
         for claim in way.claims():
             # Others may arrive that nobody knows of; of CTAs that share no mbarrier something else
             # may order the accesses.
@@ -305,7 +307,8 @@ def _is_expected(
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A way from an access to an arrival, of thread ``writer``, and by its phase to a guard."""
+    """A way from an access to an arrival, of thread ``writer``, and by its phase to a guard;
+    ``fresh``: numbers of more threads."""
 
     kernel: Kernel
     earlier: Access
@@ -316,6 +319,7 @@ class _Way:
     arrival: MbarrierStep
     turn: Turn
     writer: int
+    fresh: Fresh
 
     def claims(self) -> Iterator[Claim]:
         """The orders by one arrival: of the thread itself, of one it met, of one that has
@@ -471,8 +475,7 @@ class _Way:
             reads=True,
             writes=self.later.agent is Agent.THREAD,
         )
-        others = self.writer + _APART
-        for guard in guards_of(kernel, at_arrival, self.writer, others):
+        for guard in guards_of(kernel, at_arrival, self.writer, self.fresh):
             waited = waited_by(kernel, pair.solver, guard.members, guard.around)
             if not isinstance(waited, Waited) or waited.ring != ring:
                 continue
@@ -486,10 +489,6 @@ class _Way:
             second = way._claim(late, way._half(met=False))
             lemmas = (*first.lemmas, *second.lemmas)
             yield replace(second, lemmas=lemmas, doubt=first.doubt)
-
-
-_APART = 400
-"""The distance between the number of a thread that arrives and of one that it has met."""
 
 
 def _is_elected(literal: Literal) -> bool:

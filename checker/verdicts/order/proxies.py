@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from fencewright.checker.findings.finding import Rule
-from fencewright.checker.verdicts.barriers import meanwhile, missed_barriers, named, separated
+from fencewright.checker.verdicts.barriers import meanwhile, meetings, named, separated
 from fencewright.checker.verdicts.intervals import (
-    Roles,
     full_barriers,
     is_steady,
-    roles_of,
     shared,
     walks_of,
 )
@@ -125,21 +123,13 @@ class _Meeting:
 def _meetings(
     kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair
 ) -> Iterator[_Meeting]:
-    threads = (pair.earlier, pair.later)
     if pair.relation is Relation.THREAD:
-        together: tuple[Constraint, ...] = ()
+        alone: tuple[Constraint, ...] = ()
         if earlier.agent in GROUPED:
-            together = tuple(meanwhile(kernel, earlier, later, threads))
-        yield _Meeting("program order", _NEXT, frozenset(), together)
-    if pair.relation not in (Relation.WARP, Relation.CTA):
-        return
-    level = Scope.WAVEFRONT if pair.relation is Relation.WARP else Scope.WORKGROUP
-    for roles in dict.fromkeys((Roles(), roles_of(earlier, later))):
-        barriers = full_barriers(kernel, level, roles)
-        walks = walks_of(kernel, barriers, roles)
-        if barriers and not missed_barriers(kernel, earlier, later, pair, walks):
-            together = shared(kernel, earlier, later, barriers, roles, threads)
-            yield _Meeting("barrier", _MEET, barriers, together)
+            alone = tuple(meanwhile(kernel, earlier, later, (pair.earlier, pair.later)))
+        yield _Meeting("program order", _NEXT, frozenset(), alone)
+    for barriers, together in meetings(kernel, earlier, later, pair):
+        yield _Meeting("barrier", _MEET, barriers, together)
 
 
 def _sides(

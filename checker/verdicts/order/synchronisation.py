@@ -5,8 +5,9 @@ from dataclasses import replace
 from itertools import count
 
 from fencewright.checker.findings.finding import Rule
-from fencewright.checker.verdicts.barriers import completed
+from fencewright.checker.verdicts.barriers import completed, meetings, named
 from fencewright.checker.verdicts.model import (
+    ASYNCHRONOUS,
     NO_ORDER,
     Access,
     Agent,
@@ -28,10 +29,10 @@ from fencewright.checker.verdicts.order import (
     proxies,
 )
 from fencewright.checker.verdicts.order.claims import Claim, decided
-from fencewright.checker.verdicts.order.guards import Guard, guards_of
+from fencewright.checker.verdicts.order.guards import Fresh, Guard, guards_of
 from fencewright.checker.verdicts.order.rings import unawaited
 
-_Rule = Callable[[Kernel, Access, Access, ThreadPair, Guard, int], Iterator[Claim]]
+_Rule = Callable[[Kernel, Access, Access, ThreadPair, Guard, Fresh], Iterator[Claim]]
 
 _BY_GUARDS: tuple[_Rule, ...] = (
     flags.claims,
@@ -40,8 +41,6 @@ _BY_GUARDS: tuple[_Rule, ...] = (
     locks.claims,
 )
 """The rules that a guard of the later access may satisfy."""
-_MET = 2
-"""The number of a thread that a guard has met."""
 
 
 def synchronised(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
@@ -53,9 +52,13 @@ def synchronised(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPai
     if lonely is not None:
         return lonely
     claims = [*_claims(kernel, earlier, later, pair)]
+    if claims and kernel.meeting is None and not {earlier.agent, later.agent} & ASYNCHRONOUS:
+        for full, together in meetings(kernel, earlier, later, pair):
+            known = named(kernel, full)
+            claims.append(Claim("barrier", AnyOf(together), (), later.line, known, is_exact=True))
     if any(each.wrong for each in claims):
         for access, thread in ((later, pair.later), (earlier, pair.earlier)):
-            guards = [*guards_of(kernel, access, thread, _MET)]
+            guards = [*guards_of(kernel, access, thread, count(2))]
             claims += mbarriers.passed_by(kernel, access, guards)
     return decided(kernel, claims, pair)
 
@@ -109,8 +112,8 @@ def _claims(
                 yield Claim("completion of copies", AnyOf(()), (), earlier.line, doubt=reason)
             continue
         yield from clusters.claims(kernel, done, later, own)
-        for guard in guards_of(kernel, later, own.later, next(threads)):
+        for guard in guards_of(kernel, later, own.later, threads):
             if grid.issuperset(number for number, _ in guard.members):
                 continue
             for rule in _BY_GUARDS:
-                yield from rule(kernel, done, later, own, guard, next(threads))
+                yield from rule(kernel, done, later, own, guard, threads)
