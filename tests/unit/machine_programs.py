@@ -4,8 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-import pytest
-from campaigns import Share, draws
+from campaigns import Share
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
@@ -88,19 +87,15 @@ def compare(program: CdnaProgram, configuration: CdnaConfiguration) -> None:
 RANDOM = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
 
 
-def engine_test(
-    drawn: st.SearchStrategy[tuple[CdnaProgram, CdnaConfiguration]],
-) -> Callable[[Share], None]:
-    """The test that the engine equals the plain machine on what is drawn."""
+def compare_drawn(
+    share: Share, drawn: st.SearchStrategy[tuple[CdnaProgram, CdnaConfiguration]]
+) -> None:
+    """The engine equals the plain machine on a share of what is drawn."""
 
-    @pytest.mark.parametrize("share", draws(12))
-    def test(share: Share) -> None:
-        @seed(share.number)
-        @settings(RANDOM, max_examples=EXAMPLES // share.count)
-        @given(drawn)
-        def check(example: tuple[CdnaProgram, CdnaConfiguration]) -> None:
-            compare(*example)
+    @seed(share.number)
+    @settings(RANDOM, max_examples=EXAMPLES // share.count)
+    @given(drawn)
+    def check(example: tuple[CdnaProgram, CdnaConfiguration]) -> None:
+        compare(*example)
 
-        check()
-
-    return test
+    check()

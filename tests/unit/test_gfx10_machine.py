@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import pytest
+from campaigns import Share, draws
 from hypothesis import strategies as st
-from machine_programs import engine_test, programs
+from machine_programs import compare_drawn, programs
 
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
@@ -108,9 +109,9 @@ def instructions(draw: st.DrawFn, dst: str, value: int, lds: bool) -> CdnaInstru
     return draw(st.sampled_from(draw(st.sampled_from(choices))))
 
 
-test_engine_equals_the_plain_machine = engine_test(
-    programs(CONFIGURATIONS, placements, instructions, Wait(0, 0, 0))
-)
+@pytest.mark.parametrize("share", draws(12))
+def test_engine_equals_the_plain_machine(share: Share) -> None:
+    compare_drawn(share, programs(CONFIGURATIONS, placements, instructions, Wait(0, 0, 0)))
 
 
 class TooEarly(CdnaEngine):

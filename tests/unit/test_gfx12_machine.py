@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import pytest
+from campaigns import Share, draws
 from hypothesis import strategies as st
-from machine_programs import engine_test, programs
+from machine_programs import compare_drawn, programs
 from test_gfx1250_machine import instructions
 
 from fencewright.lowering.code.effects import Kind
@@ -63,9 +64,12 @@ def placements(draw: st.DrawFn, waves: int, configuration: CdnaConfiguration) ->
     return result
 
 
-test_engine_equals_the_plain_machine = engine_test(
-    programs(CONFIGURATIONS, placements, instructions, Wait(loadcnt=0, storecnt=0, dscnt=0))
-)
+@pytest.mark.parametrize("share", draws(12))
+def test_engine_equals_the_plain_machine(share: Share) -> None:
+    compare_drawn(
+        share,
+        programs(CONFIGURATIONS, placements, instructions, Wait(loadcnt=0, storecnt=0, dscnt=0)),
+    )
 
 
 # LLVM's sequences (LLVM 24 AMDGPUUsage, Memory Model GFX12; as llc-22 has them at -O0)
