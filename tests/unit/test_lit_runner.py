@@ -232,6 +232,16 @@ def test_a_fork_ends_as_a_process_would(
     assert found[1] == f"{list(arguments)} __main__ {tmp_path} yes given\n"
 
 
+def test_a_fork_has_all_tools_but_those_of_developers(server: tuple[str, Path]) -> None:
+    address, modules = server
+    names = ("fencewright.tools.fence_opt", "fencewright.tools.dev.update_docs")
+    (modules / "loaded.py").write_text(f"import sys\nprint([*map(sys.modules.get, {names})])\n")
+    command = [sys.executable, "-I", "-S", str(CLIENT), address, "loaded"]
+    environment = {**os.environ, "PYTHONPATH": str(modules)}
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True)
+    assert re.fullmatch(rb"\[<module '[\w.]+' from .*>, None\]\n", done.stdout)
+
+
 def test_a_fork_that_is_killed_is_no_success(server: tuple[str, Path]) -> None:
     command = [sys.executable, "-I", "-S", str(CLIENT), server[0], "asked", "killed"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)

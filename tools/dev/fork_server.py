@@ -34,7 +34,7 @@ PRELOADED = (
     "fencewright.checker",
     "fencewright.tools",
 )
-"""The packages whose modules a fork has from the start."""
+"""The packages whose modules a fork has from the start, but for those beside this one."""
 
 KERNEL = "func.func @k() {\n  scoped.fence acq_rel agent\n  func.return\n}\n"
 """The kernel that is lowered before the first fork."""
@@ -138,7 +138,8 @@ def preload() -> None:
     for name in PRELOADED:
         package = import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
-            import_module(module.name)
+            if not module.name.startswith(f"{__package__}."):
+                import_module(module.name)
     chips = {backend_of(name).architecture: name for name in known_targets()}
     for chip in chips.values():
         done = call(TOOLS["fence-opt"], ("--mcpu", chip, "-t", "asm"), KERNEL)
