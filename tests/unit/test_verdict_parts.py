@@ -18,7 +18,7 @@ from fencewright.checker.verdicts import judge
 from fencewright.checker.verdicts.amd import judge as judge_amd
 from fencewright.checker.verdicts.arithmetic import are_apart, span_of
 from fencewright.checker.verdicts.expressions import Expressions, leaves, trailing_zeros
-from fencewright.checker.verdicts.interpretation import COMPARISONS, applied
+from fencewright.checker.verdicts.interpretation import COMPARISONS, meaning
 from fencewright.checker.verdicts.intervals import full_barriers, shared
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
@@ -393,7 +393,7 @@ def _holds(asked: Compare, numbers: dict[Value, int]) -> bool:
         if isinstance(each, Const) and isinstance(each.constant, int):
             values[each] = each.constant
         elif isinstance(each, Apply):
-            values[each] = applied(each, values)
+            values[each] = meaning(each)(values)
     left, right = values[asked.left], values[asked.right]
     return COMPARISONS[asked.operation](left, right, asked.left.bits)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from fencewright.checker.verdicts.expressions import Expressions
-from fencewright.checker.verdicts.interpretation import applied
+from fencewright.checker.verdicts.interpretation import meaning
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.lowering.code.value import Apply, Const, Opaque, Value, ValueTable, parts_first
 from fencewright.lowering.ptx.code.text import read_ptx
@@ -75,7 +75,7 @@ def evaluated(value: Value, number: int) -> int:
     numbers: dict[Value, int] = {}
     for each in parts_first((value,)):
         if isinstance(each, Apply):
-            numbers[each] = applied(each, numbers)
+            numbers[each] = meaning(each)(numbers)
         elif isinstance(each, Const):
             assert isinstance(each.constant, int)
             numbers[each] = each.constant
