@@ -1164,8 +1164,11 @@ def _bounds(kernel: Kernel, access: Access) -> tuple[_Bound, ...]:
 
 def _bounds_in(kernel: Kernel, access: Access) -> Iterator[_Bound]:
     form = access.place.offset
-    parts = leaves(value for value, _ in form.terms) if form is not None else set[Value]()
-    for bound in _bounds_of(kernel, access) if parts else ():
+    bounds = [*_bounds_of(kernel, access)] if form is not None and form.terms else []
+    parts = (
+        leaves(value for value, _ in form.terms) if form is not None and bounds else set[Value]()
+    )
+    for bound in bounds:
         if leaves(value for value, _ in bound.terms) <= parts:
             yield bound
 

@@ -189,24 +189,27 @@ def _masked(kernel: Kernel, pair: ThreadPair) -> tuple[frozenset[int], frozenset
     for each, mask in masked:
         if not is_steady(mask) or kernel.guards.get(each.instruction):
             return _NONE, every
-        together = _of_one_mask(kernel, mask)
+        together, apart = kernel.remembered(
+            ("of one mask", mask), lambda mask=mask: _of_one_mask(kernel, mask)
+        )
         steady = [own for own in each.conditions if is_steady(own.value)]
         comes = AnyOf(tuple(AllOf(tuple(Holds(own, lane) for own in steady)) for lane in (0, 1)))
-        if pair.satisfiable(Not(together), comes) is Answer.UNSATISFIABLE:
+        if pair.satisfiable(apart, comes) is Answer.UNSATISFIABLE:
             met.add(each.instruction)
         elif pair.satisfiable(together) is not Answer.UNSATISFIABLE:
             return _NONE, every
     return frozenset(met), _NONE
 
 
-def _of_one_mask(kernel: Kernel, mask: Value) -> Constraint:
-    """Threads 0 and 1 name each other in a mask that they have alike."""
+def _of_one_mask(kernel: Kernel, mask: Value) -> tuple[Constraint, Constraint]:
+    """Threads 0 and 1 name each other in a mask that they have alike, and the opposite."""
     e = Expressions(kernel.table)
     lane = e.apply("and", (kernel.table.thread("%tid.x", 32), e.constant(kernel.lanes - 1, 32)), 32)
     bit = e.apply("and", (e.apply("lshr", (mask, lane), 32), e.constant(1, 32)), 32)
     zero = e.constant(0, 32)
     named = tuple(Compare("ne", bit, thread, zero, thread) for thread in (0, 1))
-    return AllOf((Compare("eq", mask, 0, mask, 1), *named))
+    together = AllOf((Compare("eq", mask, 0, mask, 1), *named))
+    return together, Not(together)
 
 
 def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:

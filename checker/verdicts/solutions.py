@@ -6,7 +6,7 @@ so that each value is computed once for each thread; whatever satisfies all cons
 solution, wherever it comes from. Limits are counts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Protocol
 
@@ -45,6 +45,8 @@ _MOST_KEPT = 60
 """Solutions that are kept, those that were of use last."""
 _MOST_CHANGED = 4
 """Solutions of which one number is changed for a question."""
+_MOST_REFUTING = 7
+"""Constraints that a solution keeps as refuting it, besides the last."""
 _PARAMETERS = (1 << 10, 0, 1)
 """The numbers of all parameters that are tried first."""
 
@@ -55,6 +57,11 @@ class Asked(Protocol):
     kernel: Kernel
     relation: Relation
     splits_warps: bool
+
+    @property
+    def launches(self) -> Hashable:
+        """The key of a question's relation and launches."""
+        ...
 
     def dimensions(self, kind: str) -> str:
         """The dimensions of indices that a kernel tells apart."""
@@ -79,7 +86,7 @@ class Solutions:
     def of(self, asked: Asked, constraints: Sequence[Constraint]) -> Mapping[str, int] | None:
         """The numbers of a solution, or of one with another number, that satisfies all
         constraints."""
-        threads = {0, 1}.union(*map(_threads_of, constraints))
+        threads = sorted({0, 1}.union(*map(_threads_of, constraints)))
         firsts = self._firsts.get(asked.relation)
         if firsts is None:
             firsts = self._firsts[asked.relation] = list(_firsts(asked))
@@ -128,24 +135,32 @@ class _Solution:
         self.parameter = parameter
         self.values: dict[tuple[Value, int], int | None] = {}
         self._launches: dict[object, bool] = {}
-        self._refuted: Sequence[Constraint] | None = None
-        """The first constraints of a question, the last of which does not hold: questions about a
-        conflict begin with the same objects."""
+        self._held: Sequence[Constraint] = ()
+        self._refuting: list[Constraint] = []
+        """The first constraints of the last question, which hold, and those after them that did
+        not: questions about a conflict begin with the same objects."""
 
-    def solves(self, asked: Asked, threads: set[int], constraints: Sequence[Constraint]) -> bool:
+    def solves(
+        self, asked: Asked, threads: Sequence[int], constraints: Sequence[Constraint]
+    ) -> bool:
         """True where these threads are in the launches asked for, and all constraints hold."""
-        refuted = self._refuted
-        if refuted is not None and len(refuted) <= len(constraints):
-            if all(map(is_, refuted, constraints)):
-                return False
-        own, key = _Launch(self, asked), (asked.relation, *sorted(threads))
-        if (is_related := self._launches.get(key)) is None:
-            is_related = self._launches[key] = own.is_within(threads) and all(own.related())
-        if not is_related or not asked.admits(self.numbers):
+        key = asked.launches, *threads
+        if (is_in := self._launches.get(key)) is None:
+            own = _Launch(self, asked)
+            is_in = own.is_within(threads) and all(own.related()) and asked.admits(self.numbers)
+            self._launches[key] = is_in
+        if not is_in:
             return False
-        for number, each in enumerate(constraints, 1):
+        held = len(self._held)
+        if held > len(constraints) or not all(map(is_, self._held, constraints)):
+            held, self._held, self._refuting = 0, (), []
+        own = _Launch(self, asked)
+        for number, each in enumerate(constraints[held:], held):
+            if number == held and any(each is known for known in self._refuting):
+                return False
             if not own.truth(each):
-                self._refuted = constraints[:number]
+                before = self._refuting[-_MOST_REFUTING:] if number == held else []
+                self._held, self._refuting = constraints[:number], [*before, each]
                 return False
         return True
 
@@ -182,6 +197,8 @@ class _Solution:
     def value(self, value: Value, thread: int) -> int | None:
         """The value that a thread finds."""
         known = self.values
+        if (value, thread) in known:
+            return known[value, thread]
         for each in parts_first((value,), lambda each: (each, thread) in known):
             known[each, thread] = self._made(each, thread)
         return known[value, thread]

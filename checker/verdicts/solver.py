@@ -299,6 +299,11 @@ class BitVectors(Interpretation[Any, Any]):
             return Answer.UNKNOWN
         return Answer.SATISFIABLE if answer == z3.sat else Answer.UNSATISFIABLE
 
+    @property
+    def launches(self) -> tuple[Relation, Launch, tuple[int, int] | None, bool]:
+        """As ``Asked.launches``."""
+        return self.relation, self.launch, self.most, self.splits_warps
+
     def admits(self, sizes: Mapping[str, int]) -> bool:
         """True of a launch of such sizes, by their names, that the question is about."""
         most = {"tid": self.most_threads, "ctaid": prod(_MOST_CTAS.values())}
@@ -424,7 +429,10 @@ class BitVectors(Interpretation[Any, Any]):
         reads."""
         index = "tid" if kind in ("tid", "ntid") else "ctaid"
         read = self.kernel.specials
-        return "x" + "".join(d for d in "yz" if {f"%{index}.{d}", f"%n{index}.{d}"} & read)
+        return self.kernel.remembered(
+            ("dimensions", index),
+            lambda: "x" + "".join(d for d in "yz" if {f"%{index}.{d}", f"%n{index}.{d}"} & read),
+        )
 
     def _tried(self, constraints: Sequence[Constraint]) -> Solution:
         """The answer of a launch whose sizes are known, or a solution in a small one."""
@@ -487,7 +495,7 @@ class BitVectors(Interpretation[Any, Any]):
             return solver, z3.unknown
         budget = self.budget
         solver.set("rlimit", budget.of_witness if is_witness else budget.of_question)
-        key = self.relation, self.launch, self.most, self.splits_warps, frozenset(self._threads)
+        key = self.launches, frozenset(self._threads)
         if (launch := self.budget.launches.get(key)) is None:
             launch = self.budget.launches[key] = tuple(self._launch())
         solver.add(*launch, *self._iterations, *formulas)

@@ -10,7 +10,7 @@ from test_verdicts import BARRIER, FREE, RACE, verdict_of
 from fencewright.checker.verdicts.enumeration import Enumeration, Sizes, Tries
 from fencewright.checker.verdicts.expressions import OPERATIONS as OPERATION_ROWS
 from fencewright.checker.verdicts.expressions import Expressions
-from fencewright.checker.verdicts.interpretation import meaning
+from fencewright.checker.verdicts.interpretation import KnownNumbers, meaning
 from fencewright.checker.verdicts.model import (
     Access,
     AllOf,
@@ -215,6 +215,35 @@ def test_what_a_known_solution_satisfies_z3_does(is_exact: bool) -> None:
         hits += is_known
         assert asked.satisfiable(constraints) is not Answer.UNSATISFIABLE or not is_known, seed
     assert hits > CASES // 4
+
+
+def test_questions_of_a_conflict_are_answered_as_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solution forgets a conflict with its constraints, and threads of one warp are not of two."""
+    kernel, kept, again = empty_kernel(), Solutions(), 0
+    truth, asked = KnownNumbers.truth, list[Constraint]()
+
+    def counted(self: KnownNumbers, constraint: Constraint) -> bool | None:
+        asked.append(constraint)
+        return truth(self, constraint)
+
+    monkeypatch.setattr(KnownNumbers, "truth", counted)
+    kept.learn({"%ntid.x": 64, "%tid.x@1": 1})
+    for seed in range(CASES):
+        draw = Draw(seed, kernel, is_exact=False)
+        first = draw.question()
+        for more in (draw.question(), draw.question(), ()):
+            for splits_warps in (False, True):
+                own = BitVectors(
+                    kernel, Relation.CTA, Launch(), Budget(), splits_warps=splits_warps
+                )
+                new = Solutions()
+                new.known = [type(each)(each.numbers, each.parameter) for each in kept.known]
+                is_known = new.of(own, (*first, *more)) is not None
+                assert (kept.of(own, (*first, *more)) is not None) is is_known, seed
+                asked.clear()
+                if not is_known and kept.of(own, (*first, *more)) is None:
+                    again += not asked
+    assert again > CASES // 10
 
 
 class _Silent(Solutions):

@@ -1217,7 +1217,7 @@ def test_a_stride_that_doubles_is_never_zero() -> None:
         assert verdict_of(_DOUBLING.format(by=by, barrier=barrier)).kind is not FREE
 
 
-HALVES = """
+BOTH_HALVES = """
     mov.u32 %r8, %ntid.x; mov.u32 %r9, %r2; setp.gt.u32 %p1, %r2, 511; @%p1 bra MEET;
 A:  shl.b32 %r10, %r9, 2; add.u32 %r10, %r3, %r10; st.shared.u32 [%r10+2048], %r9;
     add.u32 %r9, %r9, %r8; setp.lt.u32 %p2, %r9, 512; @%p2 bra A;
@@ -1242,7 +1242,7 @@ OUT:
 def test_a_multiple_of_the_size_of_a_cta_stays_below_its_bound(
     meet: str, other: str, kind: VerdictKind
 ):
-    assert verdict_of(HALVES.format(meet=meet, other=other)).kind is kind
+    assert verdict_of(BOTH_HALVES.format(meet=meet, other=other)).kind is kind
 
 
 @pytest.mark.parametrize(

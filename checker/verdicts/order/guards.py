@@ -481,7 +481,10 @@ def never_before(kernel: Kernel, second: int, first: int, common: list[Loop]) ->
     def following(block: int) -> list[int]:
         return [each for each in kernel.graph.successors[block] if each not in heads]
 
-    return target not in walk(following(start), following)
+    return kernel.remembered(
+        ("never before", start, target, *sorted(heads)),
+        lambda: target not in walk(following(start), following),
+    )
 
 
 def follows(
