@@ -576,3 +576,43 @@ def test_an_address_of_64_bits_from_the_code_is_the_variable_s() -> None:
 	global_load_b32 v6, v1, s[4:5]"""
     verdict = _judged(body, "gfx1250")
     assert verdict.condition == "more than one CTA: each accesses this place"
+
+
+def test_bits_of_two_words_are_chosen_by_a_third() -> None:
+    body = "\tv_bfi_b32 v4, 3, v2, v1\n\tds_write_b32 v4, v0"
+    assert _judged(body).kind is VerdictKind.RACE_FREE
+    assert _judged(body.replace("v4, 3", "v4, 4")).kind is not VerdictKind.RACE_FREE
+
+
+_LEFT_TWICE = """
+	s_mov_b32 s14, s2
+.Lblock:
+	v_lshl_add_u32 v4, s14, 8, v0
+	v_cmp_gt_i32_e32 vcc, s3, v4
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .Lout
+	s_mov_b64 s[10:11], 0
+.Lnext:
+	v_lshlrev_b32_e32 v5, 2, v4
+	global_load_dword v6, v5, s[4:5]
+	s_waitcnt vmcnt(0)
+	v_add_u32_e32 v4, 0x100, v4
+	v_cmp_le_i32_e32 vcc, s3, v4
+	s_or_b64 s[10:11], vcc, s[10:11]
+	s_andn2_b64 exec, exec, s[10:11]
+	s_cbranch_execz .Lout
+	s_branch .Lnext
+.Lout:
+	s_or_b64 exec, exec, s[12:13]
+	v_lshl_add_u32 v7, s14, 10, v1
+	global_store_dword v7, v0, s[6:7]
+	s_add_i32 s14, s14, s3
+	s_cmp_lt_i32 s14, s3
+	s_cbranch_scc1 .Lblock"""
+
+
+def test_exec_is_known_after_a_loop_that_lanes_skip_or_leave() -> None:
+    assembly = read_assembly(kernel_text(_LEFT_TWICE), "k.s")
+    kernel = kernel_of(check(assembly, assembly.functions["k"]).lifted)
+    (store,) = (each for each in kernel.accesses if each.writes)
+    assert store.conditions == ()

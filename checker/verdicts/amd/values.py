@@ -371,11 +371,17 @@ class LaneRegisters(RegisterValues):
         is_wide = self.dominators[block] in self.wide and not _is_vector(register)
         if len({*coming}) == 1 or not (is_wide or (len(before) > 2 and bits == {1})):
             return super()._joined(block, register, before, coming)
-        known = {p: value for p, value in zip(before, coming, strict=True) if value is not None}
-        around = self.around.get(block, ())
-        is_left = any(loop not in around for p in before for loop in self.around.get(p, ()))
-        if len(known) < len(before) or bits != {1} or is_left:
-            return None
+        low, known = _halves_of(register)[0], dict[int, Value]()
+        for each, value in zip(before, coming, strict=True):
+            left = (x for x in self.around.get(each, ()) if block not in x.blocks)
+            keeps = all(not self._is_left_alone(x) or self._keeps_bits(x, low) for x in left)
+            if value is None or value.bits != 1 or not keeps:
+                return None
+            edge = self.edge_literals.get((each, block))
+            if edge is not None and each in self.wide and edge is not self._some[each]:
+                # No lane is active on this way.
+                value = self.booleans.restricted(value, self.expressions.literals(edge, True, each))
+            known[each] = value
         return self._mask_joined(block, known)
 
     def _mask_joined(self, block: int, coming: Mapping[int, Value]) -> Value | None:
@@ -858,6 +864,8 @@ class LaneRegisters(RegisterValues):
         operands = instruction.operands
         modified = any(isinstance(each, ModifiedRegisters) for each in operands)
         odd = [each for each in instruction.modifiers if each not in ("", "glc")]
+        if name == "v_bfi_b32" and not odd:
+            name, odd = "v_bitop3_b32", ["bitop3:0xca"]  # Of two words, by the bits of a third.
         if name in ("v_bitop2_b32", "v_bitop3_b32") and len(odd) == 1 and not modified:
             return self._by_table(odd[0], operands)
         if modified or encoding in ("dpp", "sdwa") or odd:
