@@ -182,26 +182,18 @@ class LaneRegisters(RegisterValues):
             after = self.graph.successors[join]
             if len(before) < 2 or len(after) != 2 or join in self.loops:
                 continue
-            literals = {each: self.edge_literals.get((join, each)) for each in after}
-            first = literals[after[0]]
+            first = self.edge_literals.get((join, after[0]))
             if first is None or join in self.wide or not self._is_idle(join):
                 continue
-            for each in before:
-                if each not in self._own or not self.wide.isdisjoint(self._chain(each, above)):
-                    continue
+            if self.wide & self.graph.backward.reachable(before, above.__ne__):
+                continue
+            for each in filter(self._own.__contains__, before):
                 edge = self.edge_literals.get((each, join))
                 known = [*self.conditions[each]]
                 known += () if edge is None else self.expressions.literals(edge, True, each)
                 number = number_of(self.booleans.restricted(first, known))
                 if number is not None:
                     yield (each, join), after[not number]
-
-    def _chain(self, block: int, above: int) -> Iterator[int]:
-        """A block and the dominators of it, to one of them."""
-        while block != above:
-            yield block
-            block = self.dominators[block]
-        yield above
 
     def _is_idle(self, block: int) -> bool:
         """True of a block that only computes."""
@@ -1479,7 +1471,7 @@ def _scalar_meaning(step: Step) -> amd.Meaning | None:
 
 
 _ROUNDS = 4
-"""How often a function's values are worked out at most, without the ways that no thread takes."""
+"""The most times that a function's values are worked out, without the ways that no thread takes."""
 _IDLE = frozenset({Kind.COMPUTE, Kind.BRANCH, Kind.WAIT})
 _REMEMBERED = 1 << 16
 """The names of registers of which the kind is remembered."""
