@@ -24,7 +24,7 @@ from fencewright.tools.dev.campaigns.labelled_kernels import WORDS, evidence
 from fencewright.tools.reports.function_names import demangled
 
 HEAD = ("project", "file", "kernel", "verdict", "evidence", "seconds")
-_MOST_ARGUMENTS = 24
+_MOST_ARGUMENTS, _MOST_NAME = 24, 64
 
 
 def rows_of(path: Path, project: str) -> Iterator[tuple[str, ...]]:
@@ -71,7 +71,7 @@ def short(name: str) -> str:
     text = re.sub(r"^(?:void|int) |\b_V_\d+_SM_\d+::|\bdetail::", "", text)
     before, _, arguments = text.partition("(")[0].partition("<")
     cut = arguments[:_MOST_ARGUMENTS].rstrip(">")
-    return f"{before}<{cut}>" if arguments else before
+    return f"{before}<{cut}>" if arguments else before[:_MOST_NAME]
 
 
 def main() -> None:
