@@ -646,7 +646,8 @@ _NOTHING = LinearForm(0)
 
 
 def _limits(kernel: Kernel, access: Access) -> Mapping[Value, LinearForm]:
-    """The values that conditions of an access say sums to be below, each with its sum."""
+    """The values, no constants, that conditions of an access say sums to be below, each with its
+    sum."""
     e = Expressions(kernel.table)
     return kernel.remembered(
         ("limits", access.number),
@@ -655,6 +656,7 @@ def _limits(kernel: Kernel, access: Access) -> Mapping[Value, LinearForm]:
             for each in access.conditions
             if each.polarity and isinstance(each.value, Apply)
             if each.value.operation in ("slt", "ult")
+            if number_of(each.value.arguments[1]) is None
         },
     )
 
