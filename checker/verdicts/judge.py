@@ -286,14 +286,6 @@ class _Judge:
         return _asked(self.kernel, own)
 
     @cached_property
-    def used(self) -> set[int]:
-        """The instructions on whose results anything depends, as a ticket's place in a list."""
-        accesses = self.kernel.accesses
-        values = [each.value for each in accesses if each.value is not None]
-        terms = (term for each in accesses for term in terms_of(each))
-        return self.asked | _results_in(self.kernel, (*values, *terms))
-
-    @cached_property
     def contents(self) -> Contents:
         """The values that a race may choose: none are looked for where no pair is judged."""
         return contents_of(self.kernel)
@@ -683,7 +675,7 @@ class _Judge:
         return any(
             each.is_strong
             and each.reads
-            and each.instruction in self.used
+            and each.instruction in self.asked
             and each.scope is not None
             and not scope.includes(each.scope)
             for each in self.kernel.accesses
