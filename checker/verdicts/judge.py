@@ -119,6 +119,7 @@ _OF_ALL = (
     "more than one CTA: each accesses this place",
 )
 _OF_CTA = ("%ctaid", "%nctaid", "%clusterid", "%cluster")
+_OF_THREAD = ("%tid", "%ntid", "%laneid")
 """Names of indices and sizes that tell CTAs apart."""
 _MOST_PAIRS = 20_000
 _MOST_STEPS = 400_000_000
@@ -638,7 +639,7 @@ class _Judge:
         has_partner = any(each.level is not Scope.CLUSTER for each in self.kernel.barriers) or (
             self._waits_beyond(Scope.SINGLETHREAD) and not self._reads(_OF_CTA)
         )
-        return not has_partner and not self._reads(("%tid", "%ntid", "%laneid"))
+        return not has_partner and not self._reads(_OF_THREAD)
 
     @cached_property
     def _told_apart(self) -> int:
@@ -671,14 +672,18 @@ class _Judge:
         return any(name.startswith(names) for name in self.kernel.specials)
 
     def _waits_beyond(self, scope: Scope) -> bool:
-        """True of a kernel that decides something by a strong read of a wider scope."""
+        """True of a kernel that decides something by a strong read of a wider scope: of the whole
+        system, by threads that nothing tells apart, it is for another kernel."""
+        accesses = self.kernel.accesses
+        is_apart = self._reads((*_OF_CTA, *_OF_THREAD)) or any(each.is_atomic for each in accesses)
         return any(
             each.is_strong
             and each.reads
             and each.instruction in self.asked
             and each.scope is not None
             and not scope.includes(each.scope)
-            for each in self.kernel.accesses
+            and (is_apart or each.scope is not Scope.SYSTEM)
+            for each in accesses
         )
 
     def _plain_span(self, access: Access) -> int | None:

@@ -380,6 +380,27 @@ def test_a_place_of_all_ctas_is_a_race_under_a_launch_alone():
     assert verdict_of(body, Launch((64, 1, 1), (2, 1, 1))).kind is RACE
 
 
+@pytest.mark.parametrize(
+    ("scope", "own", "kind"),
+    [("sys", "", NOT_JUDGED), ("gpu", "", RACE), ("sys", "mov.u32 %r9, %tid.x;", RACE)],
+    ids=["of all GPUs", "of this one", "of several threads"],
+)
+def test_a_wait_of_threads_that_nothing_tells_apart_is_for_another_kernel(
+    scope: str, own: str, kind: VerdictKind
+) -> None:
+    """A barrier of several GPUs by a block of one thread, which counts its rounds."""
+    head = _HEADER.replace("mov.u32 %r2, %tid.x;", "")
+    body = f"""
+    {own} ld.global.u32 %r8, [%rd1+64]; add.u32 %r8, %r8, 1;
+    st.release.{scope}.global.u32 [%rd2], %r8;
+WAIT: ld.acquire.{scope}.global.u32 %r10, [%rd1]; setp.ne.u32 %p1, %r10, %r8; @%p1 bra WAIT;
+    st.global.u32 [%rd1+64], %r8; ret;
+}}
+"""
+    file = read_ptx(head + body, "k.ptx")
+    assert judge(kernel_of(file, file.functions["k"])).kind is kind
+
+
 def test_what_threads_do_all_alike_is_a_race_of_more_than_one() -> None:
     one_thread = verdict_of(
         "st.global.u32 [%rd1], 1; ld.global.u32 %r8, [%rd2];".replace(" 1;", " %r1;")
