@@ -53,6 +53,11 @@ class _State:
         return _State(self.alive | other.alive)
 
 
+def _phase(wait: Statement) -> str:
+    """The operand of the phase that a wait is for; "" if there is none."""
+    return next((each for role, each in wait.roles if role is OperandRole.USE), "")
+
+
 class PhaseAnalysis:
     """The mbarriers of one function."""
 
@@ -88,11 +93,15 @@ class PhaseAnalysis:
 
     def _unheard(self) -> Iterator[Misused]:
         used = {name for each in self.instructions for name in each.statement.uses}
-        for each in self.instructions:
-            statement = each.statement
-            if statement.operation in MBARRIER_WAITS and not statement.loops:
-                if used.isdisjoint(statement.defines):
-                    yield Misused(Misuse.UNUSED_RESULT, each, None)
+        waits = [x for x in self.instructions if x.statement.operation in MBARRIER_WAITS]
+        unheard = [x for x in waits if used.isdisjoint(x.statement.defines)]
+        unheard = [each for each in unheard if not each.statement.loops]
+        # One for the phase in a register that another wait is heard for looks ahead.
+        heard = {_phase(each.statement) for each in waits if each not in unheard}
+        for each in unheard:
+            phase = _phase(each.statement)
+            if not phase.startswith("%") or phase not in heard:
+                yield Misused(Misuse.UNUSED_RESULT, each, None)
 
     def _overwritten(self) -> Iterator[Misused]:
         for each, state in states(self.function, _State(), self._after):

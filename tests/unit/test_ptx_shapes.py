@@ -329,6 +329,20 @@ st.global.b32 [%rd3], %r3;
 """,
     ),
     Shape(
+        "mbar-wait-ahead", "sm_90a", "mbarrier-wait", "warning",
+        """
+mov.u32 %r9, 0;
+mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [full], 128;
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [full];
+mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p3, [full], %r9;
++W:
++mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p2, [full], %r9;
++@!%p2 bra W;
+ld.shared.b32 %r3, [tile];
+st.global.b32 [%rd3], %r3;
+""",
+    ),
+    Shape(
         "mbar-wait-relaxed-generic", "sm_90a", "mbarrier-order", "warning",
         """
 @!%p1 bra W;
