@@ -96,10 +96,10 @@ _FIRST, _SECOND = 2_000, 2_001
 def handed_tickets(
     kernel: Kernel, pair: tuple[Access, Access], relation: Relation
 ) -> Iterator[Constraint]:
-    """The counts that let one thread of each of two CTAs, and by it the others, come to accesses
-    are apart, as ``tickets`` are, and so are those that it hands to the others of its CTA.
+    """The counts by which one thread of a CTA lets the others come to accesses, or that it hands
+    to them, are apart, as ``tickets`` are.
 
-    In one CTA these have from one thread, in no loop, one count.
+    Two threads of one CTA have the same count of the same thread, unless it counts in a loop.
     """
     is_one_cta = relation in (Relation.WARP, Relation.CTA)
     if not is_one_cta and relation is not Relation.GRID:
