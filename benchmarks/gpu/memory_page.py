@@ -45,7 +45,7 @@ Counters = Mapping[str, int]
 
 
 def predicted(launch: Launch, chip: str = CHIP, text: str = "") -> dict[str, int]:
-    """What ``fence-sim traffic`` says of a launch; ``text``: of its kernel, lowered already."""
+    """The counters of ``fence-sim traffic`` for a launch; ``text``: its kernel, lowered already."""
     text = text or (ROOT / "examples" / launch.file).read_text(encoding="utf-8")
     found = traffic(launch, chip, text)["counters"]
     return {name: each["value"] for name, each in found.items()}
@@ -53,7 +53,7 @@ def predicted(launch: Launch, chip: str = CHIP, text: str = "") -> dict[str, int
 
 @cache
 def traffic(launch: Launch, chip: str, text: str) -> dict[str, Any]:
-    """What ``fence-sim traffic --json`` says of a launch of the kernel of a text."""
+    """The answer of ``fence-sim traffic --json`` for a launch of the kernel of a text."""
     with tempfile.TemporaryDirectory() as folder:
         kernel = Path(folder) / "kernel.mlir"
         kernel.write_text(text, encoding="utf-8")
@@ -200,7 +200,7 @@ def lowered(launch: Launch, *, elects: bool) -> str:
 
 
 def write_backs(launch: Launch, text: str) -> int:
-    """How many waves of a launch execute a write-back."""
+    """The number of waves of a launch that execute a write-back."""
     if "buffer_wbl2" not in text:
         return 0
     fences = traffic(launch, CDNA_CHIP, text)["fences"]

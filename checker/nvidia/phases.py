@@ -93,14 +93,17 @@ class PhaseAnalysis:
 
     def _unheard(self) -> Iterator[Misused]:
         used = {name for each in self.instructions for name in each.statement.uses}
-        waits = [x for x in self.instructions if x.statement.operation in MBARRIER_WAITS]
-        unheard = [x for x in waits if used.isdisjoint(x.statement.defines)]
-        unheard = [each for each in unheard if not each.statement.loops]
-        # One for the phase in a register that another wait is heard for looks ahead.
-        heard = {_phase(each.statement) for each in waits if each not in unheard}
+        heard, unheard = set[str](), list[PtxInstruction]()
+        for each in self.instructions:
+            statement = each.statement
+            if statement.operation not in MBARRIER_WAITS:
+                continue
+            if not statement.loops and used.isdisjoint(statement.defines):
+                unheard.append(each)
+            elif (phase := _phase(statement)).startswith("%"):
+                heard.add(phase)
         for each in unheard:
-            phase = _phase(each.statement)
-            if not phase.startswith("%") or phase not in heard:
+            if _phase(each.statement) not in heard:  # Else it looks ahead.
                 yield Misused(Misuse.UNUSED_RESULT, each, None)
 
     def _overwritten(self) -> Iterator[Misused]:

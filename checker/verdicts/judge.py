@@ -181,13 +181,13 @@ def _with_sizes_of(launch: Launch, kernel: Kernel) -> Kernel:
         for d, size in zip("xyz", sizes or (), strict=False)
         if d != "x" and size > 1
     }
-    specials = _told_apart(kernel) | several
+    specials = _significant(kernel) | several
     return kernel if specials == kernel.specials else replace(kernel, specials=specials, _memo={})
 
 
-def _told_apart(kernel: Kernel) -> frozenset[str]:
-    """The indices and sizes that a kernel reads, without those of rows on which strong accesses of
-    what nothing else accesses depend, as a count of CTAs, and no others."""
+def _significant(kernel: Kernel) -> frozenset[str]:
+    """The indices and sizes that a kernel reads, but for rows on which a count of CTAs alone
+    depends: strong accesses of objects without plain ones."""
     rows = frozenset(each for each in kernel.specials if each.endswith((".y", ".z")))
     if not rows or kernel.is_lock_step:
         return kernel.specials

@@ -1,6 +1,6 @@
 """Requests for single operations, each with the code that a chip needs for it.
 
-They are in tests/data/requests: a line has a name, and what is asked for; the lines below it its code.
+They are in tests/data/requests: a line has a name and the arguments of ``lower``; the lines below it, its code.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from fencewright.lowering.sequence import UnsupportedError
 DATA = Path(__file__).parents[1] / "data" / "requests"
 
 Request: TypeAlias = tuple[dict[str, Any], list[str]]
-"""What is asked for, and its code; or that there is none, and why."""
+"""The arguments of ``lower``, and the code; or that there is none, and the reason."""
 
 
 def read(path: Path) -> dict[str, Request]:

@@ -36,7 +36,7 @@ def opaque(name: str, generation: Generation) -> set[str]:
 
 
 def is_opaque(text: str, generation: Generation) -> bool:
-    """Whether an instruction has no row."""
+    """True of an instruction without a row."""
     return effects_of(read_instruction(text, 1), generation).kind is Kind.OPAQUE
 
 

@@ -18,6 +18,7 @@ from fencewright.simulator.cdna.instructions import (
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.wave import WaveRules
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Branch, Label, Location, Placement, Program, Thread
 
@@ -71,10 +72,15 @@ def programs(
     return Program(tuple(locations), tuple(threads)), configuration
 
 
-def compare(program: CdnaProgram, configuration: CdnaConfiguration) -> None:
-    """Fail where the engine and the plain machine differ."""
-    plain = explore(CdnaMachine(program, configuration), PLAIN_LIMIT)
-    engine = explore(CdnaEngine(program, configuration))
+def compare(
+    program: CdnaProgram,
+    configuration: CdnaConfiguration,
+    counters: type[WaveRules] = WaveRules,
+    limit: int = PLAIN_LIMIT,
+) -> None:
+    """Fail where the engine and the plain machine, in so many states at most, differ."""
+    plain = explore(CdnaMachine(program, configuration, wave_rules=counters), limit)
+    engine = explore(CdnaEngine(program, configuration, wave_rules=counters))
     assert engine.complete
     assert plain.outcomes.states <= engine.outcomes.states
     assert plain.errors <= engine.errors

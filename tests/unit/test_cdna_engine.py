@@ -11,6 +11,7 @@ from campaigns import Share, draws
 from cdna_cases import BY_NAME, TwoAtATime
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from machine_programs import RANDOM, compare
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine, SetLine, SetState, Versions, bits_of
@@ -172,28 +173,9 @@ def test_engine_equals_the_plain_machine(share: Share) -> None:
     @settings(RANDOM, max_examples=EXAMPLES // share.count)
     @given(programs(), st.sampled_from((WaveRules, WaveRules, TwoAtATime)))
     def check(example: tuple[CdnaProgram, CdnaConfiguration], counters: type[WaveRules]) -> None:
-        compare(*example, counters)
+        compare(*example, counters, PLAIN_LIMIT)
 
     check()
-
-
-RANDOM = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
-
-
-def compare(
-    program: CdnaProgram, configuration: CdnaConfiguration, counters: type[WaveRules]
-) -> None:
-    """Fail where the engine and the plain machine differ."""
-    machine = CdnaMachine(program, configuration, wave_rules=counters)
-    plain = explore(machine, PLAIN_LIMIT)
-    engine = explore(CdnaEngine(program, configuration, wave_rules=counters))
-    assert engine.complete
-    assert plain.outcomes.states <= engine.outcomes.states
-    assert plain.errors <= engine.errors
-    if plain.complete:
-        assert plain.outcomes == engine.outcomes
-        assert plain.errors == engine.errors
-        assert engine.states <= plain.states
 
 
 @settings(
