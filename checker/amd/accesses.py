@@ -6,8 +6,8 @@ which the lowering never uses for data that may change, and what a mode of the c
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from types import MappingProxyType
 
 from fencewright.checker.amd.provenance import data_loads
@@ -18,7 +18,7 @@ from fencewright.lowering.cdna.caches import (
     access_effect,
     maintenance_effect,
 )
-from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter, Generation
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.text import Assembly, Function, Registers
 from fencewright.lowering.code.effects import READING, WRITING, Kind
@@ -161,9 +161,9 @@ NO_EFFECT = Effect()
 """The effect of an operation that does not touch the caches."""
 
 
-@record()
-class Operation:
-    """One operation: its number, its place, and its own effect.
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """The facts of operations with one text: their kind, and their own effect.
 
     ``kind``: ``OPAQUE`` is code that is not seen, which may load and store anything: a call, the
     caller, an instruction that is not known; ``END`` is a return to the caller, who may go on to do
@@ -175,14 +175,78 @@ class Operation:
     the system.
     """
 
-    number: int
     kind: Kind
-    line: int
-    text: str
     space: AddressSpace | None = None
     effect: Effect = NO_EFFECT
     scope: Scope = Scope.WORKGROUP
+    has_scope_bits: bool = False
+    """True of an access that modifiers make coherent further than it is by itself."""
+    reads: bool = field(init=False)
+    writes: bool = field(init=False)
+    """True where it reads and where it writes memory or LDS."""
+    is_scalar: bool = field(init=False)
+    """True where it goes by way of the scalar cache, or empties that."""
+    is_invalidate: bool = field(init=False)
+    """True where it invalidates caches, and writes none back."""
+    in_lds: bool = field(init=False)
+    """True if it accesses LDS and nothing else."""
+    in_memory: bool = field(init=False)
+    """True if it accesses memory and cannot access LDS."""
+    sees: bool = field(init=False)
+    """True where it may see the past of other waves: a vector load, an atomic, a barrier."""
+
+    def __post_init__(self) -> None:
+        kind, is_scalar = self.kind, self.space is AddressSpace.CONSTANT
+        facts = {
+            "reads": kind in READING,
+            "writes": kind in WRITING,
+            "is_scalar": is_scalar,
+            "is_invalidate": kind is Kind.CACHE and self.effect.writes_back is None,
+            "in_lds": self.space is AddressSpace.LOCAL,
+            "in_memory": self.space is AddressSpace.GLOBAL and kind is not Kind.COPY,
+            "sees": kind in (Kind.RMW, Kind.BARRIER) or (kind is Kind.LOAD and not is_scalar),
+        }
+        for name, fact in facts.items():
+            object.__setattr__(self, name, fact)
+
+
+@record(eq=False)
+class Operation:
+    """One operation: its number, its facts, and its place."""
+
+    number: int
+    form: Form
     step: Step | None = None
+
+    @property
+    def line(self) -> int:
+        """The line of its instruction; 0 of what came before the function."""
+        return 0 if self.step is None else self.step.instruction.line
+
+    @property
+    def text(self) -> str:
+        """Its instruction as it is written."""
+        return "before the function" if self.step is None else self.step.instruction.text
+
+    @property
+    def kind(self) -> Kind:
+        """As ``Form`` has it."""
+        return self.form.kind
+
+    @property
+    def space(self) -> AddressSpace | None:
+        """As ``Form`` has it."""
+        return self.form.space
+
+    @property
+    def effect(self) -> Effect:
+        """As ``Form`` has it."""
+        return self.form.effect
+
+    @property
+    def scope(self) -> Scope:
+        """As ``Form`` has it."""
+        return self.form.scope
 
     @property
     def bit(self) -> int:
@@ -192,72 +256,67 @@ class Operation:
     @property
     def reads(self) -> bool:
         """True where it reads memory or LDS."""
-        return self.kind in READING
+        return self.form.reads
 
     @property
     def writes(self) -> bool:
         """True where it writes memory or LDS."""
-        return self.kind in WRITING
+        return self.form.writes
 
     @property
     def is_access(self) -> bool:
         """True where it reads or writes memory or LDS."""
-        return self.reads or self.writes
+        return self.form.reads or self.form.writes
 
     @property
     def is_scalar(self) -> bool:
         """True where it goes by way of the scalar cache, or empties that."""
-        return self.space is AddressSpace.CONSTANT
+        return self.form.is_scalar
 
     @property
     def is_vector_load(self) -> bool:
         """True where it is a load, and no scalar one."""
-        return self.kind is Kind.LOAD and not self.is_scalar
+        return self.form.kind is Kind.LOAD and not self.form.is_scalar
 
     @property
     def is_vector_store(self) -> bool:
         """True where it is a store, and no scalar one."""
-        return self.kind is Kind.STORE and not self.is_scalar
+        return self.form.kind is Kind.STORE and not self.form.is_scalar
 
     @property
     def is_scalar_load(self) -> bool:
         """True where it is a load by way of the scalar cache."""
-        return self.kind is Kind.LOAD and self.is_scalar
+        return self.form.kind is Kind.LOAD and self.form.is_scalar
 
     @property
     def is_scalar_store(self) -> bool:
         """True where it writes by way of the scalar cache."""
-        return self.kind is Kind.STORE and self.is_scalar
+        return self.form.kind is Kind.STORE and self.form.is_scalar
 
     @property
     def is_write_back(self) -> bool:
         """True where it writes caches back."""
-        return self.kind is Kind.CACHE and self.effect.writes_back is not None
+        return self.form.kind is Kind.CACHE and self.form.effect.writes_back is not None
 
     @property
     def is_invalidate(self) -> bool:
         """True where it invalidates caches, and writes none back."""
-        return self.kind is Kind.CACHE and self.effect.writes_back is None
+        return self.form.is_invalidate
 
     @property
     def in_lds(self) -> bool:
         """True if it accesses LDS and nothing else."""
-        return self.space is AddressSpace.LOCAL
+        return self.form.in_lds
 
     @property
     def in_memory(self) -> bool:
         """True if it accesses memory and cannot access LDS."""
-        return self.space is AddressSpace.GLOBAL and self.kind is not Kind.COPY
+        return self.form.in_memory
 
     @property
     def has_scope_bits(self) -> bool:
-        """True of an access that modifiers make coherent further than it is by itself.
-
-        Beside ``slc`` the others are part of a nontemporal access, which no atomic is. Source: LLVM
-        AMDGPUUsage, Memory Model gfx90a, gfx10-gfx11, nontemporal.
-        """
-        words = () if self.step is None else self.step.instruction.modifiers
-        return "slc" not in words and not SCOPE_BITS.isdisjoint(words)
+        """True of an access that modifiers make coherent further than it is by itself."""
+        return self.form.has_scope_bits
 
 
 _KINDS = frozenset(
@@ -291,72 +350,110 @@ SCALAR_INVALIDATES = frozenset({"s_dcache_inv", "s_dcache_inv_vol"})
 """Invalidates of the scalar cache (MI300 ISA 7.2.3); those of vector memory do not reach it."""
 
 
+_BEFORE = Form(Kind.OPAQUE)
+"""What came before: the caller of a function that is called, or nothing."""
+
+_COUNTED = (Kind.WAIT, Kind.CALL, Kind.OPAQUE)
+"""The kinds of the instructions that change the state, besides operations and those with events."""
+
+Counted = tuple[Step, Operation | None]
+"""A step that changes the state, and its operation in the memory model."""
+
+
 def operations_of(
     flow: Flow, mode: Mode, data: frozenset[int] = frozenset()
-) -> tuple[tuple[Operation, ...], Mapping[int, Operation]]:
-    """The operations by their numbers, and those that are instructions by the ``id`` of their step.
+) -> tuple[tuple[Operation, ...], tuple[tuple[Counted, ...], ...]]:
+    """The operations by their numbers, and by block the steps that change the state.
 
-    Number 0 is what came before: the caller of a function that is called, or nothing. Loads of
-    what does not change while a kernel runs, its arguments, are not among them. ``data``: scalar
-    loads that are known to read what may change, by the ``id`` of their step.
+    Number 0 is what came before. Loads of what does not change while a kernel runs, its arguments,
+    are no operations. ``data``: scalar loads that are known to read what may change, by the ``id``
+    of their step.
     """
     data |= data_loads(flow)
-    before = Operation(0, Kind.OPAQUE, 0, "before the function")
-    found = [before]
-    of_step: dict[int, Operation] = {}
+    found = [Operation(0, _BEFORE)]
+    known = _forms_of(mode, flow.chip.generation)
+    counted: list[tuple[Counted, ...]] = []
     for block in flow.blocks:
+        own: list[Counted] = []
         for step in block.steps:
-            made = _operation(len(found), step, mode)
-            if made is not None and (not made.is_scalar_load or id(step) in data):
+            effects, text = step.effects, step.instruction.text
+            form = None
+            if not effects.is_subroutine:
+                form = known[text] if text in known else _remember(known, step, mode)
+            if form is not None and not (
+                form.is_scalar and form.kind is Kind.LOAD and id(step) not in data
+            ):
+                made = Operation(len(found), form, step)
                 found.append(made)
-                of_step[id(step)] = made
-    return tuple(found), of_step
+                own.append((step, made))
+            elif effects.events or effects.kind in _COUNTED:
+                own.append((step, None))
+        counted.append(tuple(own))
+    return tuple(found), tuple(counted)
 
 
-def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
+_MOST_FORMS = 1 << 16
+
+
+@lru_cache(maxsize=16)
+def _forms_of(mode: Mode, _: Generation) -> dict[str, Form | None]:
+    """The forms of instructions by their texts: code has the same ones again and again."""
+    return {}
+
+
+def _remember(known: dict[str, Form | None], step: Step, mode: Mode) -> Form | None:
+    if len(known) >= _MOST_FORMS:
+        known.clear()
+    form = known[step.instruction.text] = _form_of(step, mode)
+    return form
+
+
+def _form_of(step: Step, mode: Mode) -> Form | None:
+    """The form of an instruction that is an operation."""
     effects, instruction = step.effects, step.instruction
-    if effects.kind is Kind.CACHE:
-        return _maintenance(number, step, mode)
-    kind, space, place = effects.kind, effects.space, (instruction.line, instruction.text)
+    kind, space = effects.kind, effects.space
+    if kind is Kind.CACHE:
+        return _maintenance(step, mode)
     if step.is_return:
         kind = Kind.END
     elif kind not in _KINDS:
         return None
-    if effects.is_subroutine:
-        return None
+    bits = tuple(each for each in instruction.modifiers if each in _POLICY)
+    # Beside slc the others are part of a nontemporal access, which no atomic is. Source: LLVM
+    # AMDGPUUsage, Memory Model gfx90a, gfx10-gfx11, nontemporal.
+    has_bits = "slc" not in bits and not SCOPE_BITS.isdisjoint(bits)
     if kind not in READING and kind not in WRITING:
         kind = Kind.OPAQUE if kind is Kind.CALL else kind
         scope = Scope.CLUSTER if _meets_cluster(step) else Scope.WORKGROUP
-        return Operation(number, kind, *place, scope=scope, step=step)
+        return Form(kind, scope=scope, has_scope_bits=has_bits)
     if space is AddressSpace.CONSTANT:
         kind = Kind.STORE if kind in WRITING else kind
-        return Operation(number, kind, *place, space, step=step)
+        return Form(kind, space, has_scope_bits=has_bits)
     if space is AddressSpace.PRIVATE or not effects.events or _is_scratch(step, mode):
         return None
     if space is AddressSpace.LOCAL:
-        return Operation(number, kind, *place, space, step=step)
+        return Form(kind, space, has_scope_bits=has_bits)
     if space is None and effects.events[0].counter is Counter.LGKMCNT:
         return None  # The global data share.
-    bits = tuple(each for each in instruction.modifiers if each in _POLICY)
     effect, scope = _effect(mode, Kind.LOAD if kind is Kind.COPY else kind, bits)
     if space is None or not mode.has_lds:
         space = AddressSpace.GLOBAL
-    return Operation(number, kind, *place, space, effect, scope, step)
+    return Form(kind, space, effect, scope, has_bits)
 
 
-def _maintenance(number: int, step: Step, mode: Mode) -> Operation | None:
+def _maintenance(step: Step, mode: Mode) -> Form | None:
     instruction = step.instruction
     mnemonic = instruction.mnemonic
-    place = (instruction.line, instruction.text)
-    if mnemonic in SCALAR_INVALIDATES:
-        return Operation(number, Kind.CACHE, *place, AddressSpace.CONSTANT, step=step)
     bits = tuple(each for each in instruction.modifiers if each in _POLICY)
+    has_bits = "slc" not in bits and not SCOPE_BITS.isdisjoint(bits)
+    if mnemonic in SCALAR_INVALIDATES:
+        return Form(Kind.CACHE, AddressSpace.CONSTANT, has_scope_bits=has_bits)
     try:
         name = _SAME.get(mnemonic, mnemonic)
         effect = maintenance_effect(mode.chip.name, name, bits, clusters=True)
     except KeyError:
         return None
-    return Operation(number, Kind.CACHE, *place, effect=effect, step=step)
+    return Form(Kind.CACHE, effect=effect, has_scope_bits=has_bits)
 
 
 CLUSTER_BARRIER = "-3"

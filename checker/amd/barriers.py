@@ -4,8 +4,9 @@ A forward dataflow over the operations has the last barriers on the way, and all
 issued. A barrier orders what is done when it is reached, not what is in flight there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 
 from fencewright.checker.amd.accesses import CLUSTER_BARRIER, Operation
@@ -14,7 +15,6 @@ from fencewright.checker.amd.state import Code
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.dataflow import solve, solve_in_place
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.meetings import barriers_of
 
 
@@ -54,7 +54,7 @@ def met_by_peers(code: Code) -> Mapping[Operation, frozenset[Operation]]:
     every = frozenset(each for found in barriers.values() for each in found)
     if any(map(is_numbered, every)) or len(set(map(_number_of, every))) > 1:
         return dict.fromkeys(every, every)
-    met = barriers_of(graph_of(code.flow.blocks), 0, barriers).in_step()
+    met = barriers_of(code.flow.graph, 0, barriers).in_step()
     return {each: met.get(each, frozenset({each})) for each in every}
 
 
@@ -86,7 +86,7 @@ def needed_by_peers(code: Code, met: Mapping[Operation, frozenset[Operation]]) -
 
     if any(len(others) > 1 for others in met.values()):
         # Least fixpoint, backward: needs of waves at other barriers grow with those after them.
-        graph = graph_of(code.flow.blocks)
+        graph = code.flow.graph
         ends = dict.fromkeys(graph.nodes, 0)
         solve(graph.backward, ends, carry, int.__or__, shared=lambda: tuple(after.values()))
     return {each.number: of_others(each) for each in met}
@@ -115,19 +115,12 @@ class Barriers:
         self.barriers = [
             each for each in code.operations if each.kind is Kind.BARRIER and each.number in flights
         ]
-        self.after, self.earlier = kept_sets(code.others), kept_sets(code.others)
-        for each in self.barriers:
-            self.after[each.number] = self.earlier[each.number] = 0
-        self.delivered = 0
-        self._to_lds = code.of_kinds(Kind.COPY)
-        self._counted = code.accesses | self._to_lds
-        if (self.barriers or self._to_lds) and self.flights:
-            states = kept(code.others, _masks_of, lambda parts: _At(*parts))
-            states[0] = _At()
-            solve_in_place(graph_of(code.flow.blocks), states, self._leave, [0])
-            for number in states:  # What is noted on the way grows with the state.
-                if not code.flow.blocks[number].successors:
-                    self._leave(number, states[number])
+        self._to_lds = code.of_kinds(Kind.COPY) if Kind.COPY in code.flow.kinds else 0
+
+    @cached_property
+    def _passed(self) -> "_Passed":
+        """The operations on the ways between barriers: most functions need none."""
+        return _Passed(self.code, self.flights, self.barriers)
 
     def met(self, barrier: Operation) -> int:
         """The operations between a barrier and the next one, of any of the waves that meet there.
@@ -136,13 +129,11 @@ class Barriers:
         one that is on their path, as languages require of them. ``met_by_peers`` takes nothing of
         the kind, since what is surplus by it may be removed.
         """
-        after = 0
+        after, earlier = 0, self._passed.earlier
         for other in self.barriers:
-            on_one_path = (
-                self.earlier[other.number] & barrier.bit or self.earlier[barrier.number] & other.bit
-            )
+            on_one_path = earlier[other.number] & barrier.bit or earlier[barrier.number] & other.bit
             if other is barrier or not on_one_path:
-                after |= self.after[other.number]
+                after |= self._passed.after[other.number]
         return after
 
     def unwaited(self) -> int:
@@ -150,7 +141,27 @@ class Barriers:
 
         That is at barriers, or where there are none at reads of LDS.
         """
-        return self._to_lds & ~self.delivered
+        return self._to_lds & ~self._passed.delivered if self._to_lds else 0
+
+
+class _Passed:
+    """The operations between barriers: ``after`` each one before the next, all ``earlier`` ones,
+    and those ``delivered`` that some barrier or read of LDS finds done."""
+
+    def __init__(self, code: Code, flights: Mapping[int, int], barriers: Sequence[Operation]):
+        self.code, self.flights, self.barriers = code, flights, barriers
+        self.after, self.earlier = kept_sets(code.others), kept_sets(code.others)
+        for each in barriers:
+            self.after[each.number] = self.earlier[each.number] = 0
+        self.delivered = 0
+        self._counted = code.accesses | code.of_kinds(Kind.COPY)
+        if flights:
+            states = kept(code.others, _masks_of, lambda parts: _At(*parts))
+            states[0] = _At()
+            solve_in_place(code.flow.graph, states, self._leave, [0])
+            for number in states:  # What is noted on the way grows with the state.
+                if not code.flow.blocks[number].successors:
+                    self._leave(number, states[number])
 
     def _leave(self, number: int, at: _At) -> _At:
         last, issued, since = at.last, at.issued, 0

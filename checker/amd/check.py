@@ -5,13 +5,8 @@ from dataclasses import dataclass
 
 from fencewright.checker.amd.accesses import mode_of
 from fencewright.checker.amd.feasible import without_infeasible_paths
-from fencewright.checker.amd.guarantees import (
-    LiftedFunction,
-    describe,
-    guarantees_of,
-    propagated,
-)
-from fencewright.checker.amd.hazards import ON_A_PATH, find_hazards, places_of_hazards
+from fencewright.checker.amd.guarantees import Guarantees, LiftedFunction, describe, propagated
+from fencewright.checker.amd.hazards import ON_A_PATH, Hazards
 from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.xnack_replay_hazards import find_untranslated
 from fencewright.checker.findings.finding import Finding
@@ -29,6 +24,7 @@ class Checked:
 
     lifted: LiftedFunction
     entries: Mapping[int, State]
+    _hazards: Hazards
 
     @property
     def is_empty(self) -> bool:
@@ -40,21 +36,20 @@ class Checked:
         code = self.lifted.code
         yield from find_untranslated(code.flow)
         unwaited = {operation.line for operation in code.those(self.lifted.barriers.unwaited())}
-        found = find_hazards(code, self.entries, unwaited=unwaited)
+        found = self._hazards.findings(unwaited=unwaited)
         if not any(finding.rule in ON_A_PATH for finding in found):
             yield from found
             return
         yield from (finding for finding in found if finding.rule not in ON_A_PATH)
-        places = places_of_hazards(code, self.entries)
-        entries = self.entries
+        places, again = self._hazards.places(), self._hazards
         for flow in without_infeasible_paths(code.flow):
             code = code_of(flow, code.mode)
-            entries = solve(code)
-            places &= places_of_hazards(code, entries)
+            again = Hazards(code)
+            solve(code, again.through)
+            places &= again.places()
             if not places:
                 return
-        again = find_hazards(code, entries, places)
-        yield from (finding for finding in again if finding.rule in ON_A_PATH)
+        yield from (each for each in again.findings(places) if each.rule in ON_A_PATH)
 
     def _unwaited_write_backs(self) -> set[int]:
         """The lines of write-backs that are in flight where an access may publish what they cover:
@@ -100,5 +95,7 @@ def check(
 ) -> Checked:
     """The result of a check of a function of ``assembly``; raises ``AssemblyError``."""
     code = code_of(flow_of(function), mode_of(assembly, function, l2_per_agent))
-    entries = solve(code)
-    return Checked(guarantees_of(code, entries), entries)
+    guarantees = Guarantees(code)
+    hazards = Hazards(code, guarantees)
+    entries = solve(code, hazards.through)
+    return Checked(guarantees.lifted(entries), entries, hazards)

@@ -17,6 +17,7 @@ from fencewright.checker.amd.barriers import Barriers
 from fencewright.checker.amd.kept import is_long, kept_sets
 from fencewright.checker.amd.state import Code, State, kept_states, walk
 from fencewright.lowering.cdna.caches import Visibility
+from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.counters.scoreboard import CounterEventKind
 from fencewright.lowering.code.bits import mask_of
 from fencewright.lowering.code.effects import Kind
@@ -64,7 +65,7 @@ def place_of(state: State) -> Place:
         state.unflushed_since_barrier,
         tuple(state.stale_for_peers) if state.has_peers else stale,
         _union((*state.pending_peer_invalidates.values(), *state.pending_invalidates.values())),
-        sum(1 << number for number, reads in state.pending_peer_invalidates.items() if any(reads)),
+        mask_of(number for number, reads in state.pending_peer_invalidates.items() if any(reads)),
         dict(state.covered) if state.covered else {},
     )
 
@@ -76,51 +77,69 @@ _STRETCHES = 8
 
 
 class _Places(Mapping[int, Place]):
-    """The places of a long function's operations, by number: made anew where one is read, with
-    those near it, as all of them take memory by the square of its length."""
+    """The places of a function's operations, by number: most functions need none.
 
-    def __init__(self, code: Code, entries: Mapping[int, State]):
-        self._code, self._entries = code, entries
-        self._begins: list[tuple[int, int]] = []
+    Of a short one all are made when the first is read; of a long one, where one is read, those near
+    it, as all of them take memory by the square of its length.
+    """
+
+    def __init__(self, code: Code):
+        self.entries: Mapping[int, State] = {}
+        self._code, self._is_long = code, is_long(code.others)
+        self._begins: dict[tuple[int, int], int] = {}
         self._within = kept_states(code)
-        self._stretch_of: dict[int, int] = {}
-        self._made: dict[int, Mapping[int, Place]] = {}
+        self._made: dict[tuple[int, int], Mapping[int, Place]] = {}
 
-    def begin(self, block: int, first: int, state: State) -> None:
-        """Begin a stretch at a place among the counted steps of a block."""
-        stretch = len(self._begins)
-        self._begins.append((block, first))
-        if first:
+    def pass_by(self, block: int, first: int, state: State) -> None:
+        """Keep the state at a place among the counted steps of a block, where it is of use."""
+        if self._is_long and first and first % _STRETCH == 0:
+            stretch = self._begins.setdefault((block, first), len(self._begins))
             self._within[stretch] = state.copy()
-        for _, operation in self._code.counted[block][first : first + _STRETCH]:
-            if operation is not None:
-                self._stretch_of[operation.number] = stretch
+
+    @cached_property
+    def _short(self) -> Mapping[int, Place]:
+        """All places of a short function."""
+        blocks = self.entries
+        return {number: each for own in blocks for number, each in self._places_in(own, 0)}
+
+    @cached_property
+    def _stretch_of(self) -> Mapping[int, tuple[int, int]]:
+        """By operation, the block and the place in it where its stretch of a long one begins."""
+        return {
+            operation.number: (block, place - place % _STRETCH)
+            for block in self.entries
+            for place, (_, operation) in enumerate(self._code.counted[block])
+            if operation is not None
+        }
 
     def __getitem__(self, number: int) -> Place:
+        if not self._is_long:
+            return self._short[number]
         stretch = self._stretch_of[number]
         made = self._made.pop(stretch, None)
         if made is None:
-            made = dict(self._places_in(*self._begins[stretch], stretch))
+            made = dict(self._places_in(*stretch))
             if len(self._made) == _STRETCHES:
                 del self._made[next(iter(self._made))]
         self._made[stretch] = made
         return made[number]
 
-    def _places_in(self, block: int, first: int, stretch: int) -> Iterator[tuple[int, Place]]:
-        state = (self._within[stretch] if first else self._entries[block]).copy()
-        for step, operation in self._code.counted[block][first : first + _STRETCH]:
+    def _places_in(self, block: int, first: int) -> Iterator[tuple[int, Place]]:
+        entry = self._within[self._begins[block, first]] if first else self.entries[block]
+        steps, state = self._code.counted[block], entry.copy()
+        for step, operation in steps[first : first + _STRETCH] if self._is_long else steps:
             if operation is not None:
                 yield operation.number, place_of(state)
             state.step(self._code, step, operation)
 
     def __contains__(self, number: object) -> bool:
-        return number in self._stretch_of
+        return number in (self._stretch_of if self._is_long else self._short)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._stretch_of)
+        return iter(self._stretch_of if self._is_long else self._short)
 
     def __len__(self) -> int:
-        return len(self._stretch_of)
+        return len(self._stretch_of if self._is_long else self._short)
 
 
 _STORE_COUNTERS = ("vmcnt", "vscnt", "storecnt")
@@ -341,33 +360,60 @@ def _in_others_caches(code: Code, by_level: Iterable[int], scope: Scope) -> int:
     return bits & code.reads
 
 
-def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
-    """The guarantees of each operation; ``entries``: the solution of ``solve`` for ``code``."""
-    places: dict[int, Place] = {}
-    stretches = _Places(code, entries) if is_long(code.others) else None
-    waits: dict[int, Mapping[str, int]] = {}
-    flights, has_copies = kept_sets(code.others), bool(code.of_kinds(Kind.COPY))
-    after_waits, is_after = 0, False
-    last, place = -1, 0
-    for number, step, operation, state in walk(code, entries):
-        is_after = is_after and number == last
-        last, place = number, place + 1 if number == last else 0
-        if stretches is not None and place % _STRETCH == 0:
-            stretches.begin(number, place, state)
+class Guarantees:
+    """The facts that guarantees take from the states of a function, block by block.
+
+    A block may be passed more than once: what it had the last time is true.
+    """
+
+    def __init__(self, code: Code):
+        self._code = code
+        self._places = _Places(code)
+        self._waits: dict[int, Mapping[str, int]] = {}
+        self._flights, self._has_copies = kept_sets(code.others), Kind.COPY in code.flow.kinds
+        self._after_waits: set[int] = set()
+        self._block = self._place = 0
+        self._is_after = False
+
+    def begin(self, block: int) -> None:
+        """Begin a block."""
+        self._block, self._place, self._is_after = block, -1, False
+
+    def see(self, step: Step, operation: Operation | None, state: State) -> None:
+        """See the next step of the block that changes the state, before it does."""
+        self._place += 1
+        self._places.pass_by(self._block, self._place, state)
         if operation is None:
             if step.effects.kind is Kind.WAIT:
-                counts = code.waits[step.instruction.line]
-                waits[id(step)] = _counts_in(state, counts)
-                is_after = is_after or _is_for_stores(code, state, counts)
-            continue
-        after_waits |= operation.bit if is_after else 0
-        is_after = False
-        if operation.kind is Kind.BARRIER or (has_copies and operation.in_lds and operation.reads):
-            flights[operation.number] = state.flight
-        if stretches is None:
-            places[operation.number] = place_of(state)
-    of_all = places if stretches is None else stretches
-    return LiftedFunction(code, of_all, waits, flights, after_waits)
+                counts = self._code.waits[step.instruction.line]
+                self._waits[id(step)] = _counts_in(state, counts)
+                self._is_after = self._is_after or _is_for_stores(self._code, state, counts)
+            return
+        form, number = operation.form, operation.number
+        if self._is_after:
+            self._after_waits.add(number)
+            self._is_after = False
+        else:
+            self._after_waits.discard(number)
+        if form.kind is Kind.BARRIER or (self._has_copies and form.in_lds and form.reads):
+            self._flights[number] = state.flight
+
+    def lifted(self, entries: Mapping[int, State]) -> LiftedFunction:
+        """The guarantees of each operation; ``entries``: the states where blocks begin."""
+        self._places.entries = entries
+        after_waits = mask_of(self._after_waits)
+        return LiftedFunction(self._code, self._places, self._waits, self._flights, after_waits)
+
+
+def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
+    """The guarantees of each operation; ``entries``: the solution of ``solve`` for ``code``."""
+    found, block = Guarantees(code), -1
+    for number, step, operation, state in walk(code, entries):
+        if number != block:
+            block = number
+            found.begin(block)
+        found.see(step, operation, state)
+    return found.lifted(entries)
 
 
 def _is_for_stores(code: Code, state: State, counts: Mapping[str, int]) -> bool:
@@ -383,7 +429,7 @@ def _counts_in(state: State, counts: Mapping[str, int]) -> Mapping[str, int]:
         least = counts.get(counter)
         if least is not None and not (least and tokens.bounds.kinds & _UNORDERED):
             found[counter] = least
-    return found
+    return counts if [*found.items()] == [*counts.items()] else found
 
 
 def pending_bits(

@@ -7,9 +7,20 @@ read it. Sources: MI300 ISA 4.4 and 10.2.2; LLVM SIInsertWaitcnts.
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
+from typing import Protocol
 
-from fencewright.checker.amd.state import ANYTHING, COUNT_INVALIDATES, LDS_DATA, Code, State
+from fencewright.checker.amd.accesses import Operation
+from fencewright.checker.amd.state import (
+    ANYTHING,
+    COUNT_INVALIDATES,
+    LDS_DATA,
+    Code,
+    State,
+    leave,
+)
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Step
@@ -20,48 +31,34 @@ from fencewright.lowering.code.unknown import after
 from fencewright.lowering.vocabulary import AddressSpace
 
 _JUMPS = (Kind.BRANCH, Kind.JUMP)
+_WAYS_OUT = (Kind.JUMP, Kind.END)
 
 
 Place = tuple[int, str]
 """The line of an instruction, and a register that it uses or overwrites."""
 
 
-def find_hazards(
-    code: Code,
-    entries: Mapping[int, State],
-    places: Collection[Place] | None = None,
-    unwaited: Collection[int] = (),
-) -> list[Finding]:
+def find_hazards(code: Code, entries: Mapping[int, State]) -> list[Finding]:
     """The findings in one function, by line; ``entries``: the solution of ``solve`` for ``code``.
 
-    ``places``: where alone a register may be used too early, if that is known. ``unwaited``: the
-    lines of loads to LDS that nothing waits for where it would count.
+    Nothing is known of waits for loads to LDS.
     """
-    return sorted(_Analysis(code, entries, places, unwaited).findings())
+    hazards = Hazards(code)
+    for number, entry in entries.items():
+        leave(code, number, entry, hazards.through)
+    return hazards.findings()
 
 
-def places_of_hazards(code: Code, entries: Mapping[int, State]) -> set[Place]:
-    """The places at which registers are used or overwritten too early."""
-    return {
-        (step.instruction.line, register)
-        for number, entry in entries.items()
-        for step, state in _steps(code, number, entry)
-        if not is_unknown(step)
-        for rule, register in hazards_at(state, step)
-        if rule in ON_A_PATH
-    }
+class Watcher(Protocol):
+    """Takes facts from the states in a function, block by block, as ``Guarantees`` does."""
 
+    def begin(self, block: int) -> None:
+        """Begin a block."""
+        ...
 
-def _steps(code: Code, number: int, entry: State) -> Iterator[tuple[Step, State]]:
-    """The steps of a block, each with the state before it, which is the same object for all."""
-    state = entry.copy()
-    counted = iter(code.counted[number])
-    changing, operation = next(counted, (None, None))
-    for step in code.flow.blocks[number].steps:
-        yield step, state
-        if step is changing:
-            state.step(code, step, operation)
-            changing, operation = next(counted, (None, None))
+    def see(self, step: Step, operation: Operation | None, state: State) -> None:
+        """See the next step of the block that changes the state, before it does."""
+        ...
 
 
 _TEXTS: Mapping[Rule, str] = MappingProxyType(
@@ -114,48 +111,99 @@ def _does_something(step: Step) -> bool:
 _COUNTERS = frozenset(map(str, Counter))
 
 
-class _Analysis:
-    def __init__(
-        self,
-        code: Code,
-        entries: Mapping[int, State],
-        places: Collection[Place] | None,
-        unwaited: Collection[int],
-    ):
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """A fault at a step: of the load of a line, and of a register, if it is one of both."""
+
+    rule: Rule
+    step: Step
+    text: str
+    about: int
+    register: str = ""
+
+    @property
+    def place(self) -> Place:
+        """The line of the instruction, and the register."""
+        return self.step.instruction.line, self.register
+
+
+class Hazards:
+    """The hazards of a function by its states, block by block.
+
+    A block may be passed more than once: what it has the last time is found. ``watcher``: sees the
+    states too.
+    """
+
+    def __init__(self, code: Code, watcher: Watcher | None = None):
         self.code = code
-        self.unwaited = unwaited
-        self.places = places
         self.flow = code.flow
-        self.entries = entries
-        self.found: dict[tuple[Rule, int], Finding] = {}
-        self.after_unknown = frozenset[int]()
+        self._watcher = watcher
+        self._faults: dict[int, list[_Fault]] = {}
+        """By block that control can reach."""
+        self._outside_loads = code.flow.is_called or Kind.COPY in code.flow.kinds
+        self._after_unknown = frozenset[int]()
         if Kind.OPAQUE in self.flow.kinds:
             steps = [block.steps for block in self.flow.blocks]
-            self.after_unknown = frozenset(map(id, after(self.flow.blocks, steps, is_unknown)))
+            self._after_unknown = frozenset(map(id, after(self.flow.blocks, steps, is_unknown)))
 
-    def findings(self) -> list[Finding]:
-        """All findings, one for each load and rule."""
-        for number, state in self.entries.items():
-            self._report(number, state)
-        self._report_unreached()
-        return list(self.found.values())
-
-    def _report(self, number: int, entry: State) -> None:
-        for step, state in _steps(self.code, number, entry):
+    def through(self, number: int, state: State) -> None:
+        """Execute a block and find its hazards."""
+        code, watcher, loads = self.code, self._watcher, state.loads
+        faults = self._faults[number] = list[_Fault]()
+        if watcher is not None:
+            watcher.begin(number)
+        counted = iter(code.counted[number])
+        changing, operation = next(counted, (None, None))
+        for step in code.flow.blocks[number].steps:
             effects = step.effects
-            if effects.kind is Kind.WAIT:
-                if id(step) not in self.after_unknown:
-                    self._report_surplus(state, step)
-            elif is_unknown(step):
-                fault = fault_of(step.instruction, self.flow.chip.generation)
-                text = f"{fault}: it may do anything"
-                self._add(Rule.UNKNOWN, step, text, step.instruction.line)
-            elif state.loads:
-                self._report_uses(state, step)
+            if loads and not (
+                loads.keys().isdisjoint(effects.registers)
+                and not self._outside_loads
+                and effects.kind not in _WAYS_OUT
+            ):
+                faults += self._uses(state, step)
+            if step is changing:
+                if effects.kind is Kind.WAIT:
+                    faults += self._surplus(state, step)
+                elif effects.kind is Kind.OPAQUE:
+                    fault = fault_of(step.instruction, self.flow.chip.generation)
+                    text = f"{fault}: it may do anything"
+                    faults.append(_Fault(Rule.UNKNOWN, step, text, step.instruction.line))
+                if watcher is not None:
+                    watcher.see(step, operation, state)
+                state.step(code, step, operation)
+                changing, operation = next(counted, (None, None))
 
-    def _report_unreached(self) -> None:
+    def places(self) -> set[Place]:
+        """The places at which registers are used or overwritten too early."""
+        faults = chain.from_iterable(self._faults.values())
+        return {fault.place for fault in faults if fault.rule in ON_A_PATH}
+
+    def findings(
+        self, places: Collection[Place] | None = None, unwaited: Collection[int] = ()
+    ) -> list[Finding]:
+        """All findings by line, one for each load and rule: the first in the text.
+
+        ``places``: where alone a register may be used too early, if that is known. ``unwaited``:
+        the lines of loads to LDS that nothing waits for where it would count.
+        """
+        found: dict[tuple[Rule, int], Finding] = {}
+        for fault in (*chain.from_iterable(self._faults.values()), *self._unreached()):
+            rule, about, line = fault.rule, fault.about, fault.step.instruction.line
+            if rule in ON_A_PATH and places is not None and fault.place not in places:
+                continue
+            key = (Rule.RAW if rule is Rule.WAW else rule, about)  # One wait is missing.
+            known = found.get(key)
+            if known is None or line < known.line:
+                # A pipeline of several buffers reads one while it loads another.
+                is_pipeline = rule is Rule.LDS_DMA and about not in unwaited
+                lesser = Level.NOTE if is_pipeline else None
+                found[key] = Finding(line, rule, fault.text, lesser, (about,) if about else ())
+        return sorted(found.values())
+
+    def _unreached(self) -> Iterator[_Fault]:
         """Jumps to no label, and code that only an indirect jump may lead to."""
-        blocks, entries = self.flow.blocks, self.entries
+        blocks, entries = self.flow.blocks, self._faults
         function = self.flow.function
         labels = {each.name for each in function.body if isinstance(each, AssemblyLabel)}
         labels.add(function.name)
@@ -167,7 +215,7 @@ class _Analysis:
             name = target.strip('"') if isinstance(target, str) else str(target)
             if not isinstance(target, Registers) and name not in labels:
                 text = f"'{name}' is no label of this function: what follows there is not checked"
-                self._add(Rule.UNREACHED, last, text, last.instruction.line)
+                yield _Fault(Rule.UNREACHED, last, text, last.instruction.line)
         ends = [block.steps[-1] for n, block in enumerate(blocks) if n in entries and block.steps
                 and not block.successors]  # fmt: skip
         if not any(each.effects.kind is Kind.JUMP and not each.is_return for each in ends):
@@ -176,36 +224,25 @@ class _Analysis:
             first = next((each for each in block.steps if _does_something(each)), None)
             if number not in entries and first is not None:
                 text = "no jump that is known leads here: what follows is not checked"
-                self._add(Rule.UNREACHED, first, text, 0)
+                yield _Fault(Rule.UNREACHED, first, text, 0)
 
-    def _report_uses(self, state: State, step: Step) -> None:
+    def _uses(self, state: State, step: Step) -> Iterator[_Fault]:
+        """The registers in flight that a step uses, or overwrites."""
+        if step.effects.kind in (Kind.WAIT, Kind.OPAQUE):
+            return
         for rule, register in hazards_at(state, step):
-            if rule in ON_A_PATH and not self._may_be(step, register):
-                continue
             line = state.loads[register].line
             wait = f"{state.needed([register])} is missing"
-            self._add(
-                rule, step, f"{_TEXTS[rule].format(register=register, line=line)}: {wait}", line
-            )
+            text = f"{_TEXTS[rule].format(register=register, line=line)}: {wait}"
+            yield _Fault(rule, step, text, line, register)
 
-    def _may_be(self, step: Step, register: str) -> bool:
-        return self.places is None or (step.instruction.line, register) in self.places
-
-    def _report_surplus(self, state: State, step: Step) -> None:
+    def _surplus(self, state: State, step: Step) -> Iterator[_Fault]:
+        """The counters that a step waits for though nothing can be outstanding on them."""
         for name, count in self.code.waits[step.instruction.line].items():
             counter = state.counters.get(Counter(name)) if name in _COUNTERS else None
+            if counter is None or not counter.bounds.satisfied(count):
+                continue
             settles = name in COUNT_INVALIDATES and count == 0 and state.waits_for_invalidate
-            if counter is not None and counter.bounds.satisfied(count) and not settles:
+            if not settles and id(step) not in self._after_unknown:
                 text = f"{name}({count}) waits for nothing: no more can be outstanding here"
-                self._add(Rule.SURPLUS_WAIT, step, text, step.instruction.line)
-
-    def _add(self, rule: Rule, step: Step, text: str, about: int) -> None:
-        """One finding for each rule and load, the first in the text; one wait is missing."""
-        line = step.instruction.line
-        key = (Rule.RAW if rule is Rule.WAW else rule, about)
-        known = self.found.get(key)
-        if known is None or line < known.line:
-            # A pipeline of several buffers reads one while it loads another.
-            is_pipeline = rule is Rule.LDS_DMA and about not in self.unwaited
-            lesser = Level.NOTE if is_pipeline else None
-            self.found[key] = Finding(line, rule, text, lesser, (about,) if about else ())
+                yield _Fault(Rule.SURPLUS_WAIT, step, text, step.instruction.line)

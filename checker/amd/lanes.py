@@ -18,7 +18,6 @@ from fencewright.lowering.cdna.code.text import Operand, Registers
 from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.graph import graph_of
 from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.programs.amd.rows import row_of
 from fencewright.simulator.semantics.amd import Copy, FirstLane, Logic, SaveExec
@@ -248,7 +247,7 @@ def inactive_masks(flow: Flow) -> Mapping[int, Masks]:
         return lanes.inactive(candidates)
 
     start: dict[int, Masks] = {0: frozenset()}
-    return solve(graph_of(flow.blocks), start, after, lambda one, other: one & other)
+    return solve(flow.graph, start, after, lambda one, other: one & other)
 
 
 def _is_scalar_logic(flow: Flow, step: Step) -> bool:

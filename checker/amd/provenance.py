@@ -9,12 +9,12 @@ Execution State".
 from collections.abc import Mapping
 
 from fencewright.lowering.cdna.code.flow import Flow, Step
+from fencewright.lowering.cdna.code.operands.operands import Effects
 from fencewright.lowering.cdna.code.text import Registers
 from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.cdna.kernel import USER_REGISTERS
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.vocabulary import AddressSpace
 
 _PRELOADED = "user_sgpr_kernarg_preload_length"
@@ -22,9 +22,11 @@ _PRELOADED = "user_sgpr_kernarg_preload_length"
 
 def data_loads(flow: Flow) -> frozenset[int]:
     """The scalar loads that may read data, by the ``id`` of their step."""
-    if not any(_is_scalar_load(step) for block in flow.blocks for step in block.steps):
+    start = {0: _preloaded(flow.function.descriptor)}
+    if not _may_read_data(flow, start[0]):
         return frozenset()
-    moves = [[step for step in block.steps if _may_move(step)] for block in flow.blocks]
+    moving = {id(each) for each in flow.effects if _may_move(each)}
+    moves = [[step for step in block.steps if id(step.effects) in moving] for block in flow.blocks]
 
     def after(number: int, pointers: frozenset[str]) -> frozenset[str]:
         leaving = set(pointers)
@@ -32,12 +34,11 @@ def data_loads(flow: Flow) -> frozenset[int]:
             _transfer(leaving, step)
         return frozenset(leaving)
 
-    start = {0: _preloaded(flow.function.descriptor)}
     loads: set[int] = set()
-    for number, entry in solve(graph_of(flow.blocks), start, after, frozenset[str].union).items():
+    for number, entry in solve(flow.graph, start, after, frozenset[str].union).items():
         pointers = set(entry)
         for step in moves[number]:
-            if _is_scalar_load(step) and not pointers.isdisjoint(_base(step)):
+            if _is_scalar_load(step.effects) and not pointers.isdisjoint(_base(step)):
                 loads.add(id(step))
             _transfer(pointers, step)
     return frozenset(loads)
@@ -50,14 +51,20 @@ def _preloaded(descriptor: Mapping[str, int]) -> frozenset[str]:
     return frozenset(f"s{number}" for number in range(first, first + count))
 
 
-def _is_scalar_load(step: Step) -> bool:
-    effects = step.effects
+def _may_read_data(flow: Flow, preloaded: frozenset[str]) -> bool:
+    """False where no instruction writes a register that a scalar load takes its address from."""
+    loads = [each for each in flow.effects if _is_scalar_load(each)]
+    written = preloaded.union(*(each.defines for each in flow.effects)) if loads else preloaded
+    return any(not written.isdisjoint(each.uses) for each in loads)
+
+
+def _is_scalar_load(effects: Effects) -> bool:
     return effects.kind is Kind.LOAD and effects.space is AddressSpace.CONSTANT
 
 
-def _may_move(step: Step) -> bool:
+def _may_move(effects: Effects) -> bool:
     """True of a scalar load, and of a write of a register that may have a pointer."""
-    return _is_scalar_load(step) or any(map(_is_scalar, step.effects.defines))
+    return _is_scalar_load(effects) or any(map(_is_scalar, effects.defines))
 
 
 def _base(step: Step) -> tuple[str, ...]:
@@ -70,7 +77,7 @@ def _transfer(pointers: set[str], step: Step) -> None:
     if not effects.defines:
         return
     points = (
-        _is_scalar_load(step)
+        _is_scalar_load(effects)
         or effects.unit is Unit.VALU
         or effects.kind is Kind.LANES
         or not pointers.isdisjoint(effects.uses)

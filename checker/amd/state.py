@@ -16,16 +16,18 @@ says which of these count.
 Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease and insertAcquire.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
 from fencewright.checker.amd.accesses import (
     LEVELS,
+    Counted,
+    Form,
     Mode,
     Operation,
     operations_of,
@@ -42,7 +44,6 @@ from fencewright.lowering.cdna.counters.waits import wait_text
 from fencewright.lowering.code.bits import bits, mask_of
 from fencewright.lowering.code.dataflow import solve_in_place
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.records import record
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Scope
@@ -123,7 +124,7 @@ class Code:
     flow: Flow
     mode: Mode
     operations: tuple[Operation, ...]
-    counted: Sequence[Sequence[tuple[Step, Operation | None]]]
+    counted: Sequence[Sequence[Counted]]
     waits: Mapping[int, Mapping[str, int]]
     in_memory: int
     in_lds: int
@@ -158,61 +159,55 @@ class Code:
         return tuple(self.operations[number] for number in bits(mask))
 
 
-_COUNTED = (Kind.WAIT, Kind.CALL, Kind.OPAQUE)
-
-
 def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
     """The code of a function for the dataflow; raises ``AssemblyError`` at an unreadable wait.
 
     ``data`` as ``operations_of`` has it.
     """
-    operations, of_step = operations_of(flow, mode, data)
-    counted = tuple(
-        tuple(
-            (step, of_step.get(id(step)))
-            for step in block.steps
-            if step.effects.events or step.effects.kind in _COUNTED or id(step) in of_step
-        )
-        for block in flow.blocks
-    )
-    waits: dict[int, Mapping[str, int]] = {}
-    by_text: dict[str, Mapping[str, int]] = {}
-    for step in (step for block in flow.blocks for step in block.steps):
-        if step.effects.kind is Kind.WAIT:
-            text = step.instruction.text
-            if text not in by_text:
-                by_text[text] = _counts(flow, step)
-            waits[step.instruction.line] = by_text[text]
-    reads = [each for each in operations if each.reads]
-    unseen = mask_of(each.number for each in operations if each.kind is Kind.OPAQUE)
+    operations, counted = operations_of(flow, mode, data)
+    of_form: dict[Form, list[int]] = {}
+    for each in operations:
+        of_form.setdefault(each.form, []).append(each.number)
+
+    def those(is_one: Callable[[Form], bool]) -> int:
+        return mask_of(chain.from_iterable(of for form, of in of_form.items() if is_one(form)))
+
+    unseen = those(lambda form: form.kind is Kind.OPAQUE)
     return Code(
         flow,
         mode,
         operations,
         counted,
-        waits,
-        in_memory=mask_of(each.number for each in operations if each.in_memory),
-        in_lds=mask_of(each.number for each in operations if each.in_lds),
-        writes=unseen | mask_of(each.number for each in operations if each.writes),
-        reads=unseen | mask_of(each.number for each in reads),
+        _waits_in(flow, counted) if Kind.WAIT in flow.kinds else {},
+        in_memory=those(lambda form: form.in_memory),
+        in_lds=those(lambda form: form.in_lds),
+        writes=unseen | those(lambda form: form.writes),
+        reads=unseen | those(lambda form: form.reads),
         coherent=tuple(
-            mask_of(each.number for each in reads if each.scope.includes(scope))
+            those(lambda form, scope=scope: form.reads and form.scope.includes(scope))
             for scope in mode.scopes
         ),
-        tokens=_tokens(counted),
+        tokens=_tokens(flow),
     )
 
 
-def _tokens(counted: Iterable[Iterable[tuple[Step, Operation | None]]]) -> Tokens:
+def _tokens(flow: Flow) -> Tokens:
     """The registers that are loaded, and the tokens of others and of LDS."""
-    loaded = (
-        register
-        for block in counted
-        for step, _ in block
-        if step.effects.events
-        for register in step.effects.defines
-    )
+    loaded = (register for each in flow.effects if each.events for register in each.defines)
     return Tokens(tuple(dict.fromkeys((ANYTHING, LDS_DATA, *loaded))))
+
+
+def _waits_in(flow: Flow, counted: Iterable[Iterable[Counted]]) -> dict[int, Mapping[str, int]]:
+    """The counts of each wait, by its line."""
+    by_text: dict[str, Mapping[str, int]] = {}
+    waits: dict[int, Mapping[str, int]] = {}
+    for step, _ in chain.from_iterable(counted):
+        if step.effects.kind is Kind.WAIT:
+            text = step.instruction.text
+            if text not in by_text:
+                by_text[text] = _counts(flow, step)
+            waits[step.instruction.line] = by_text[text]
+    return waits
 
 
 def _counts(flow: Flow, step: Step) -> dict[str, int]:
@@ -433,18 +428,19 @@ class State:
 
     def step(self, code: Code, step: Step, operation: Operation | None) -> None:
         """Execute one instruction."""
-        match step.effects.kind:
-            case Kind.WAIT:
-                self.wait(code.waits[step.instruction.line])
-            case Kind.CALL if step.effects.calls_outside:
-                self._call(operation)
-            case Kind.OPAQUE:
-                self.deliver_all()
-                if operation is not None:
-                    self._outside(operation.bit)
-            case _:
-                if operation is not None:
-                    self._operate(code, operation)
+        kind = step.effects.kind
+        if kind is Kind.WAIT:
+            self.wait(code.waits[step.instruction.line])
+        elif kind is Kind.CALL and step.effects.calls_outside:
+            self._call(operation)
+        elif kind is Kind.OPAQUE:
+            self.deliver_all()
+            if operation is not None:
+                self._outside(operation.bit)
+        else:
+            if operation is not None:
+                self._operate(code, operation)
+            if step.effects.events:
                 self._issue(step, operation)
 
     def _call(self, operation: Operation | None) -> None:
@@ -460,23 +456,22 @@ class State:
                 self.flight |= operation.bit
 
     def _issue(self, step: Step, operation: Operation | None) -> None:
-        effects = step.effects
-        if not effects.events:
-            return
+        effects, of = step.effects, self._tokens
         results: tuple[str, ...] = effects.defines
         if effects.kind is Kind.COPY:
             results = (*results, LDS_DATA)
-        registers = tokens = self._tokens.of_registers(results) if results else 0
-        in_memory = operation is not None and operation.in_memory
-        if operation is not None and (
-            not operation.is_invalidate or operation.number in self.pending_invalidates
-        ):
-            bit = operation.bit
-            tokens |= self._tokens.of_operations(bit)
-            self.flight |= bit
-            if self.only_in_memory or self.only_in_lds:
-                self.only_in_memory &= ~bit
-                self.only_in_lds &= ~bit
+        registers = tokens = of.of_registers(results) if results else 0
+        in_memory = False
+        if operation is not None:
+            form, number = operation.form, operation.number
+            in_memory = form.in_memory
+            if not form.is_invalidate or number in self.pending_invalidates:
+                bit = 1 << number
+                tokens |= of.of_operations(bit)
+                self.flight |= bit
+                if self.only_in_memory or self.only_in_lds:
+                    self.only_in_memory &= ~bit
+                    self.only_in_lds &= ~bit
         kinds = 0
         for event in effects.events:
             name = event.counter
@@ -486,37 +481,41 @@ class State:
             kinds |= event.kind
             if not self.chip.splits_counters and (arrived := counter.overflow()):
                 self._deliver(name, arrived)
-        own = halves_of(step) if results else 0
+        if not results:
+            return
+        line, own = step.instruction.line, halves_of(step)
         for register in results:
             before = self.loads.get(register)
             more, halves = (before.kinds, before.halves) if before else (0, 0)
-            self.loads[register] = Load(step.instruction.line, kinds | more, halves | own)
+            self.loads[register] = Load(line, kinds | more, halves | own)
 
     def _operate(self, code: Code, operation: Operation) -> None:
-        kind, bit, effect = operation.kind, operation.bit, operation.effect
+        form = operation.form
+        effect, bit = form.effect, 1 << operation.number
         if effect.writes_back is not None:
             self._write_back(operation.number, effect.writes_back)
             if code.mode.keeps_order:
                 self.unflushed_since_barrier = 0
-        elif kind is Kind.CACHE:
+        elif form.kind is Kind.CACHE:
             self._invalidate(operation)
-        if operation.writes and effect.stores is not None:
-            self.dirty = _added(self.dirty, bit, effect.stores + 1)
-        elif operation.is_scalar_store:
-            self.dirty = _added(self.dirty, bit)
-        if operation.is_vector_load or kind is Kind.RMW or kind is Kind.BARRIER:
-            self.stale = _added(self.stale, bit)
-            for number, cleared in self.pending_invalidates.items():
-                self.pending_invalidates[number] = tuple(each & ~bit for each in cleared)
-            if self.has_peers:
-                self.stale_for_peers = _added(self.stale_for_peers, bit)
-                for number, settled in self.pending_peer_invalidates.items():
-                    self.pending_peer_invalidates[number] = tuple(each & ~bit for each in settled)
-            others = bit << code.others
-            self.dirty = _added(self.dirty, others, Visibility.CLUSTER)
-            if kind is Kind.BARRIER and self.flight & code.in_memory & code.writes:
-                self.stores_at_barrier |= bit
-                self.unflushed_since_barrier |= bit
+        if form.writes:
+            if effect.stores is not None:
+                self.dirty = _added(self.dirty, bit, effect.stores + 1)
+            elif form.is_scalar and form.kind is Kind.STORE:
+                self.dirty = _added(self.dirty, bit)
+        if not form.sees:
+            return
+        self.stale = _added(self.stale, bit)
+        for number, cleared in self.pending_invalidates.items():
+            self.pending_invalidates[number] = tuple(each & ~bit for each in cleared)
+        if self.has_peers:
+            self.stale_for_peers = _added(self.stale_for_peers, bit)
+            for number, settled in self.pending_peer_invalidates.items():
+                self.pending_peer_invalidates[number] = tuple(each & ~bit for each in settled)
+        self.dirty = _added(self.dirty, bit << code.others, Visibility.CLUSTER)
+        if form.kind is Kind.BARRIER and self.flight & code.in_memory & code.writes:
+            self.stores_at_barrier |= bit
+            self.unflushed_since_barrier |= bit
 
     def _write_back(self, number: int, reach: Visibility) -> None:
         before = self.covered.get(number, (0,) * _REACHES)
@@ -691,9 +690,9 @@ def _with(sets: Sequence[int], more: Sequence[int]) -> list[int]:
     return made
 
 
-def _added(sets: Sequence[int], bits: int, first: int = 0) -> list[int]:
+def _added(sets: list[int], bits: int, first: int = 0) -> list[int]:
     """Sets of operations, from the ``first`` on with more; as ``_with``."""
-    made = list(sets)
+    made = sets.copy()
     mine = union = -1
     for place in range(first, len(made)):
         if made[place] is not mine:
@@ -742,29 +741,44 @@ def kept_states(code: Code) -> MutableMapping[int, State]:
     return kept(others, parts, whole)
 
 
-def solve(code: Code) -> Mapping[int, State]:
-    """The state where each block begins that control can reach, in the order of the text."""
+Through = Callable[[int, State], None]
+"""Executes the steps of a block, of which the number is given, on the state before it."""
+
+
+def solve(code: Code, through: Through | None = None) -> Mapping[int, State]:
+    """The state where each block begins that control can reach, in the order of the text.
+
+    ``through``: executes each block, and looks at the states in it; the last time, with those of
+    the solution.
+    """
     entries = kept_states(code)
     if not code.flow.blocks:
         return entries
     entries[0] = State(code, code.flow.is_called)
 
     def left(number: int, entry: State) -> State:
-        leaving = leave(code, number, entry)
+        leaving = leave(code, number, entry, through)
         leaving.rewind()  # As states that are joined have to be.
         return leaving
 
-    solve_in_place(graph_of(code.flow.blocks), entries, left, [0])
+    graph = code.flow.graph
+    solve_in_place(graph, entries, left, [0])
     held: MutableMapping[int, Any] = entries.held if isinstance(entries, Kept) else entries
     if [*held] != (text := sorted(held)):
         for number in text:
             held[number] = held.pop(number)
+    for number in held if through is not None else ():
+        if not graph.successors[number]:  # Nobody has taken the state after it.
+            leave(code, number, entries[number], through)
     return entries
 
 
-def leave(code: Code, number: int, entry: State) -> State:
-    """The state where a block ends."""
+def leave(code: Code, number: int, entry: State, through: Through | None = None) -> State:
+    """The state where a block ends; ``through`` as ``solve`` has it."""
     state = entry.copy()
+    if through is not None:
+        through(number, state)
+        return state
     for step, operation in code.counted[number]:
         state.step(code, step, operation)
     return state

@@ -36,7 +36,6 @@ from fencewright.lowering.cdna.counters.waits import wait_text
 from fencewright.lowering.cdna.performance.costs import UNIT, cost_of, read_line, write_back_time
 from fencewright.lowering.code.dataflow import visit
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.unknown import beside
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Scope
@@ -256,7 +255,7 @@ class _Search:
         self.waits = dict(code.waits)
         self.code = code = replace(code, counted=self.counted, waits=self.waits)
         self.entries = dict(entries)
-        self._graph = graph_of(code.flow.blocks)
+        self._graph = code.flow.graph
         places, hazards = _observe(code, entries)
         self.kept = kept
         self.beside_unknown = beside_unknown(code.flow)

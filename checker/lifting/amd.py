@@ -432,7 +432,7 @@ class _Unfenced:
         nothing = (0,) * (1 + 2 * len(self.scopes))
         start: dict[int, _Paths] = dict.fromkeys(items, nothing)
         entries = solve(
-            graph_of(code.flow.blocks),
+            code.flow.graph,
             start,
             lambda number, paths: self._after(paths, items[number]),
             lambda known, coming: tuple(a | b for a, b in zip(known, coming, strict=True)),

@@ -42,7 +42,6 @@ from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction, Function
 from fencewright.lowering.cdna.counters.waits import wait_text
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
@@ -62,7 +61,7 @@ class AmdComparer(Comparer[Operation]):
 
     def __init__(self, source: SourceFunction, flow: Flow, mode: Mode):
         hierarchy = Hierarchy(mode.scopes, wave_size_of(flow.function, mode.chip))
-        super().__init__(source, hierarchy, graph_of(flow.blocks))
+        super().__init__(source, hierarchy, flow.graph)
         self.flow = flow
         self.mode = mode
         self.scopes = mode.scopes

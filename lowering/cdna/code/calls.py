@@ -31,7 +31,6 @@ from fencewright.lowering.cdna.code.text import (
 from fencewright.lowering.code.calls import Callee
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.graph import graph_of
 
 _SYMBOL = re.compile(r'"?([\w$.]+)"?@(rel|abs|gotpcrel)(?:32@(?:lo|hi)|64)?(?:[+-]\d+)?')
 _TABLE = "gotpcrel"
@@ -76,7 +75,7 @@ def calls_of(flow: Flow, changed: Collection[str] = ()) -> dict[int, Call]:
     # A register holds an address for certain if it is the same one on all paths.
     start: dict[int, Symbols] = {0: {}}
     entries = solve(
-        graph_of(flow.blocks),
+        flow.graph,
         start,
         transfer,
         lambda known, coming: dict(known.items() & coming.items()),

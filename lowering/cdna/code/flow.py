@@ -11,6 +11,7 @@ the call as if nothing had been there: what a subroutine leaves in flight is not
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from fencewright.lowering.cdna.chips import GFX942, KNOWN_CHIPS, ChipRow, Generation
 from fencewright.lowering.cdna.code.operands.operands import Effects, effects_of
@@ -28,6 +29,7 @@ from fencewright.lowering.cdna.code.text import (
 )
 from fencewright.lowering.code.dataflow import entries
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import Graph, graph_of
 from fencewright.lowering.code.records import record
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -77,7 +79,7 @@ class Block:
     successors: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Flow:
     """A function's blocks, the first of which is where it begins; ``is_called``: not by launch.
 
@@ -88,12 +90,20 @@ class Flow:
     blocks: tuple[Block, ...]
     is_called: bool
     chip: ChipRow
+    effects: tuple[Effects, ...] = field(init=False, repr=False)
+    """Those of its instructions, in the order of the text; of equal ones the first."""
     kinds: frozenset[Kind] = field(init=False, repr=False)
     """The kinds of its instructions: most analyses are about some that few functions have."""
 
     def __post_init__(self) -> None:
-        kinds = frozenset(step.effects.kind for block in self.blocks for step in block.steps)
-        object.__setattr__(self, "kinds", kinds)
+        effects = {id(step.effects): step.effects for each in self.blocks for step in each.steps}
+        object.__setattr__(self, "effects", tuple(effects.values()))
+        object.__setattr__(self, "kinds", frozenset(each.kind for each in self.effects))
+
+    @cached_property
+    def graph(self) -> Graph[int]:
+        """The graph of its blocks, one for all analyses."""
+        return graph_of(self.blocks)
 
 
 def flow_of(function: Function) -> Flow:
