@@ -44,7 +44,7 @@ def _forget() -> None:
     for each in (*_CACHES, *vars(functions).values(), *vars(formulas).values()):
         if hasattr(each, "cache_clear"):
             each.cache_clear()
-    operands._EFFECTS.clear()  # pyright: ignore[reportPrivateUsage]
+    operands.effects_by_text.cache_clear()
 
 
 @pytest.fixture(autouse=True)

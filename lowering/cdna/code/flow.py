@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from fencewright.lowering.cdna.chips import GFX942, KNOWN_CHIPS, ChipRow, Generation
-from fencewright.lowering.cdna.code.operands.operands import Effects, effects_of
+from fencewright.lowering.cdna.code.operands.operands import Effects, effects_by_text, effects_of
 from fencewright.lowering.cdna.code.operands.vector.msbs import (
     SETS_MSBS,
     mode_of,
@@ -35,7 +35,7 @@ from fencewright.lowering.vocabulary import AddressSpace
 
 RETURN_ADDRESS = Registers(("s30", "s31"))
 
-_ENDS = (Kind.END, Kind.JUMP, Kind.BRANCH)
+_ENDS = frozenset({Kind.END, Kind.JUMP, Kind.BRANCH})
 CALLS = ("s_swappc_b64", "s_swap_pc_i64")
 """The calls by an address in registers."""
 JUMPS = ("s_setpc_b64", "s_set_pc_i64")
@@ -167,6 +167,7 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
         for each in (function.instructions if has_calls else ())
         if each.mnemonic in CALLS and each.operands and each.operands[0] != RETURN_ADDRESS
     }
+    known = effects_by_text(generation)
     for each in function.body:
         if isinstance(each, AssemblyLabel):
             if steps:
@@ -174,7 +175,7 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
                 labels, steps = [], []
             labels.append(each.name)
             continue
-        step = Step(each, effects_of(each, generation))
+        step = Step(each, known.get(each.text) or effects_of(each, generation))
         if returns and each.operands and each.operands[0] in returns:
             step = _of_subroutine(step, steps)
         steps.append(step)

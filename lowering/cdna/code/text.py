@@ -6,9 +6,10 @@ Source: LLVM AMDGPUUsage, "Assembler"; AMDGPUOperandSyntax.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import islice
 from types import MappingProxyType
 
 from fencewright.lowering.code.records import record
@@ -120,8 +121,8 @@ class Function:
     """``instructions`` in their order, and the names among them."""
 
     def __post_init__(self) -> None:
-        instructions = tuple(each for each in self.body if isinstance(each, AssemblyInstruction))
-        mnemonics = frozenset(each.mnemonic for each in instructions)
+        instructions = tuple([each for each in self.body if isinstance(each, AssemblyInstruction)])
+        mnemonics = frozenset([each.mnemonic for each in instructions])
         object.__setattr__(self, "instructions", instructions)
         object.__setattr__(self, "mnemonics", mnemonics)
 
@@ -200,7 +201,8 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
     lines = code_lines(text, file)
     _check_assembled(lines, file)
     chip = ""
-    for number, line in enumerate(lines, 1):
+    directives = [(number, line) for number, line in enumerate(lines, 1) if line.startswith(".")]
+    for number, line in directives:
         if (found := _TARGET.match(line)) is None:
             continue
         if chip and found[1] != chip:
@@ -213,9 +215,9 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
             '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"'
         )
         raise AssemblyError(f"{file}:1: error: no .amdgcn_target line names the chip: {advice}")
-    descriptors = dict(_descriptors(lines))
+    descriptors = dict(_descriptors(line for _, line in directives))
     metadata = {_string(own["name"]): (own, each) for own, each in _metadata(text) if "name" in own}
-    names = {found[1].strip('"') for line in lines if (found := _FUNCTION_TYPE.match(line))}
+    names = {found[1].strip('"') for _, line in directives if (found := _FUNCTION_TYPE.match(line))}
     functions = {
         name: Function(
             name,
@@ -237,6 +239,10 @@ _FOR_ASSEMBLER = re.compile(
 )
 """Directives that change which lines there are, and where they lie."""
 _NUMBERED_LABEL = re.compile(r"\d+\s*:")
+_NOT_CODE = re.compile(
+    rf"\.(?:macro|endm|endmacro)\b|{_FOR_ASSEMBLER.pattern}|{_NUMBERED_LABEL.pattern}"
+)
+"""Lines that few files have."""
 _LIKE_INSTRUCTION = re.compile(r"(s|v|ds|global|flat|scratch|t?buffer|image|tensor|cluster)_")
 """The beginning of a macro's name that could be an instruction's; another name is unknown
 anyway."""
@@ -249,6 +255,8 @@ def _check_assembled(lines: list[str], file: str) -> None:
 
     What is in those is code where they are used alone, and by their names.
     """
+    if not any(map(_NOT_CODE.match, dict.fromkeys(lines))):
+        return
     depth = 0
     macros = set[str]()
     for number, line in enumerate(lines):
@@ -325,12 +333,17 @@ def code_lines(text: str, file: str) -> list[str]:
     if physical[-1] == "":
         physical.pop()
     lines = [""] * len(physical)
+    known: dict[str, str] = {}  # Code has the same lines again and again.
     number = 0
     while number < len(physical):
         line = physical[number]
+        if (code := known.get(line)) is not None:
+            lines[number] = code
+            number += 1
+            continue
         if '"' not in line and "/*" not in line and "'" not in line:
             code = line.partition(";")[0].partition("//")[0].strip()
-            lines[number] = "" if code.startswith("#") else code
+            lines[number] = known[line] = "" if code.startswith("#") else code
             number += 1
         elif line.lstrip().startswith("#"):
             number += 1
@@ -395,7 +408,6 @@ _Item = AssemblyLabel | AssemblyInstruction
 
 _LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap|rfe)\w*")
 _CALLS = re.compile(r"s_(swap_?pc|call)\w*")
-_ANY = re.compile(r".*")
 _LOCAL = ".L"
 INDIRECT = re.compile(r"s_(set|swap)_?pc\w*\s+(?!s\[30:31\])|s_call|s_rfe")
 """Jumps to addresses that are no returns or calls by the ABI."""
@@ -405,14 +417,16 @@ _PADDING = ("s_nop", "s_code_end")
 
 def falls_through(body: Sequence[_Item] | None) -> bool:
     """True where control runs out of the end of the code so far."""
-    return _last_of(body or (), _ANY) and not _last_of(body or (), _LEAVES)
+    last = _last_in(body or ())
+    return last is not None and not _LEAVES.fullmatch(last.mnemonic)
 
 
-def _last_of(body: Sequence[_Item], mnemonics: re.Pattern[str]) -> bool:
-    """True where the last instruction but padding is one of these."""
-    code = [each for each in body[-64:] if isinstance(each, AssemblyInstruction)]
-    last = next((each for each in reversed(code) if each.mnemonic not in _PADDING), None)
-    return last is not None and mnemonics.fullmatch(last.mnemonic) is not None
+def _last_in(body: Sequence[_Item]) -> AssemblyInstruction | None:
+    """The last instruction but padding."""
+    for each in islice(reversed(body), 64):
+        if isinstance(each, AssemblyInstruction) and each.mnemonic not in _PADDING:
+            return each
+    return None
 
 
 _SECTION = re.compile(r"\.(?:push)?section\s+([^\s,]+)\s*(?:,\s*\"([^\"]*)\")?")
@@ -459,10 +473,19 @@ class _Bodies:
         self.source: SourceLine | None = None
         self.sources = SourceLines()
         self.clause = self.unlocated = 0
+        self.plain: dict[str, _Parsed] = {}
+        """By their lines, the instructions so far that begin no clause."""
 
     def read(self) -> Iterator[tuple[str, tuple[_Item, ...], bool]]:
         """Name, body, and whether the text says where it ends."""
         for number, line in enumerate(self.lines, 1):
+            parsed = self.plain.get(line)
+            if parsed is not None and self.is_code and not self.unlocated:
+                known = self.open.get(self.section)
+                if known is not None:
+                    known.is_whole = False
+                    known.body.append(_placed(parsed, number, self.source))
+                    continue
             rest = line
             if ":" in line:
                 labels, rest = labels_of(line)
@@ -508,7 +531,8 @@ class _Bodies:
         if falls_through(before) or name in self._named or name in self._beside_named:
             return False
         # Debug information names the place that a call returns to, by a label of its own.
-        if name.startswith(_LOCAL) and _last_of(before, _CALLS):
+        last = _last_in(before)
+        if name.startswith(_LOCAL) and last is not None and _CALLS.fullmatch(last.mnemonic):
             return False
         return name in self._seen or not self._has_jumps
 
@@ -610,7 +634,9 @@ class _Bodies:
         if made.mnemonic == "s_clause":
             count = made.operands[0] if made.operands else 0
             self.clause = self.unlocated = count + 1 if isinstance(count, int) else 0
-        elif self.unlocated:
+            return
+        self.plain[text] = _parsed(text)
+        if self.unlocated:
             self.unlocated -= 1
 
     def _add(self, made: AssemblyInstruction) -> None:
@@ -654,7 +680,15 @@ def _problem(text: str) -> str:
 
 def read_instruction(text: str, line: int, source: SourceLine | None = None) -> AssemblyInstruction:
     """The instruction that ``text`` is, without comment."""
-    mnemonic, operands, modifiers, words, misplaced = _parsed(text)
+    return _placed(_parsed(text), line, source)
+
+
+_Parsed = tuple[str, tuple[Operand, ...], tuple[str, ...], str, str]
+"""Mnemonic, operands, modifiers, the text with single spaces, and the operand that is misplaced."""
+
+
+def _placed(parsed: _Parsed, line: int, source: SourceLine | None) -> AssemblyInstruction:
+    mnemonic, operands, modifiers, words, misplaced = parsed
     return AssemblyInstruction(mnemonic, operands, modifiers, line, words, source, misplaced)
 
 
@@ -663,9 +697,7 @@ OPERATORS = frozenset("+-*/&|")
 
 
 @lru_cache(maxsize=1 << 16)
-def _parsed(text: str) -> tuple[str, tuple[Operand, ...], tuple[str, ...], str, str]:
-    """Mnemonic, operands, modifiers, the text with single spaces, and the operand that is
-    misplaced."""
+def _parsed(text: str) -> _Parsed:
     mnemonic, *tail = text.split(maxsplit=1)
     rest = " ".join(" ".join(tail).split())
     operands: list[Operand] = []
@@ -763,7 +795,7 @@ def read_integer(text: str) -> int | None:
     return -int(digits, base) if found[1] else int(digits, base)
 
 
-def _descriptors(lines: list[str]) -> Iterator[tuple[str, dict[str, int]]]:
+def _descriptors(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, int]]]:
     current = dict[str, int]()
     for line in lines:
         if found := _KERNEL.fullmatch(line):

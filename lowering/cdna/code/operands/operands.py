@@ -166,8 +166,12 @@ def _comparison(mnemonic: str) -> Comparison | None:
 
 
 _MOST_EFFECTS = 1 << 16
-_EFFECTS: dict[tuple[str, Generation], Effects] = {}
-"""The effects of instructions by their texts: code has the same ones again and again."""
+
+
+@cache
+def effects_by_text(generation: Generation) -> dict[str, Effects]:
+    """The effects of instructions so far by their texts: code has the same ones again and again."""
+    return {}
 
 
 def effects_of(
@@ -177,12 +181,12 @@ def effects_of(
 
     One that has a ``fault_of`` is ``OPAQUE`` and has no effects: it may do anything.
     """
-    key = instruction.text, generation
-    effects = _EFFECTS.get(key)
+    known = effects_by_text(generation)
+    effects = known.get(instruction.text)
     if effects is None:
-        if len(_EFFECTS) >= _MOST_EFFECTS:
-            _EFFECTS.clear()
-        effects = _EFFECTS[key] = _effects(instruction, generation)
+        if len(known) >= _MOST_EFFECTS:
+            known.clear()
+        effects = known[instruction.text] = _effects(instruction, generation)
     return effects
 
 
