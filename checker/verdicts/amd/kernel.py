@@ -8,7 +8,7 @@ MI300 ISA 4.4.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import count, product
+from itertools import chain, count, product
 
 from fencewright.checker.amd.accesses import Mode, Operation
 from fencewright.checker.amd.guarantees import LiftedFunction
@@ -55,6 +55,8 @@ _PC = "the code's address"
 _SYMBOL = "symbol "
 _UPDATES: Mapping[RmwKind, str] = {RmwKind.ADD: "add", RmwKind.XCHG: "exch"}
 _OWN = (AddressSpace.PRIVATE,)
+_OBSTACLES = frozenset({Kind.OPAQUE, Kind.CALL, Kind.SIGNAL, Kind.END})
+"""The kinds of all that may be one, besides parts of barriers."""
 _SPLIT_SIGNAL, _SPLIT_WAIT, _WHOLE = "s_barrier_signal", "s_barrier_wait", "s_barrier"
 _COPIES = str(Counter.VMCNT)
 """The counter of loads to LDS, which come in the order of their issue. Source: MI300 ISA 9.1.9."""
@@ -73,20 +75,42 @@ class _Filler:
         self.mode: Mode = lifted.mode
         self.flow = self.code.flow
         self.function = self.flow.function
-        self.operations: Mapping[int, Operation] = {
-            id(each.step): each for each in self.code.operations if each.step is not None
-        }
-        self.registers = LaneRegisters.of(self.flow)
-        self.expressions = self.registers.expressions
+        self.registers = registers = LaneRegisters.of(self.flow)
+        self.expressions = registers.expressions
         self.accesses_made = count()
         self.open: set[int] = set()
-        self.lds_size: int | None = self.function.descriptor.get("group_segment_fixed_size") or None
+        self.places: dict[tuple[Value | None, AddressSpace | None, int], Place] = {}
+        self.lds = Root(
+            Region.SHARED, _LDS, self.function.descriptor.get("group_segment_fixed_size") or None
+        )
+        self.by_value = frozenset(
+            each.name for each in self.function.arguments if each.kind == "by_value"
+        )
+        self.reached = [block for block in registers.graph.nodes if block in registers.dominators]
+        self.operations: Mapping[int, Operation] = dict(self._operations())
+        active = {each.active for each in registers.executed.values()}
+        literals = {each: self._literals(each) for each in active}
+        self.guards = {
+            number: own
+            for number, each in registers.executed.items()
+            if (own := literals[each.active])
+        }
+        """The conditions of accesses: that the thread's bit of EXEC is set."""
+
+    def _operations(self) -> Iterator[tuple[int, Operation]]:
+        """The operations by the numbers of their instructions; joins that are made two have some
+        twice."""
+        of_step = {id(each.step): each for each in self.code.operations}
+        for block in self.reached:
+            for number in self.registers.numbers[block]:
+                operation = of_step.get(id(self.registers.steps[number]))
+                if operation is not None:
+                    yield number, operation
 
     def kernel(self) -> Kernel:
         registers = self.registers
-        reached = [block for block in registers.graph.nodes if block in registers.dominators]
+        reached = self.reached
         numbers = [number for block in reached for number in registers.numbers[block]]
-        steps = {number: registers.steps[number] for number in numbers}
         accesses = self._with_strength(
             tuple(
                 access
@@ -95,12 +119,7 @@ class _Filler:
                 for access in self._accesses(number, registers.executed[number])
             )
         )
-        operations = {
-            number: self.operations[id(step)]
-            for number, step in steps.items()
-            if id(step) in self.operations
-        }
-        handing = Handing(self.lifted, operations)
+        handing = Handing(self.lifted, self.operations)
         barriers = tuple(self._barriers(numbers))
         return Kernel(
             name=self.function.name,
@@ -110,15 +129,15 @@ class _Filler:
             dominators=registers.dominators,
             loops=registers.loops,
             instructions={block: registers.numbers[block] for block in reached},
-            lines={number: step.instruction.line for number, step in steps.items()},
+            lines={number: registers.steps[number].instruction.line for number in numbers},
             accesses=accesses,
             fences=(),
             barriers=barriers,
             mbarriers=(),
-            groups=tuple(self._groups(steps)),
-            exits=frozenset(n for n, step in steps.items() if step.effects.kind is Kind.END),
+            groups=tuple(self._groups(numbers)),
+            exits=frozenset(n for n in numbers if registers.steps[n].effects.kind is Kind.END),
             block_conditions=registers.conditions,
-            guards=self._guards(),
+            guards=self.guards,
             sync_groups=self._sync_groups(accesses),
             edge_literals={
                 edge: own
@@ -129,7 +148,7 @@ class _Filler:
             undecided=tuple(registers.numbers[block][-1] for block in sorted(registers.undecided)),
             required=None,
             specials=self._specials(accesses),
-            obstacles=tuple(sorted(self._obstacles(steps), key=lambda each: each.line)),
+            obstacles=tuple(sorted(self._obstacles(numbers), key=lambda each: each.line)),
             lanes=registers.lanes,
             is_lock_step=True,
             most_threads=registers.threads,
@@ -142,31 +161,26 @@ class _Filler:
 
     # Conditions
 
-    def _guards(self) -> dict[int, tuple[Literal, ...]]:
-        """The conditions of accesses: that the thread's bit of EXEC is set."""
-        return {
-            number: own
-            for number, each in self.registers.executed.items()
-            if (own := self._active(each))
-        }
-
-    def _active(self, executed: Executed) -> tuple[Literal, ...]:
-        if executed.active is self.registers.booleans.true:
+    def _literals(self, active: Value) -> tuple[Literal, ...]:
+        if active is self.registers.booleans.true:
             return ()
-        return tuple(self.expressions.literals(executed.active, True, -1))
+        return tuple(self.expressions.literals(active, True, -1))
 
-    def _conditions(self, number: int, executed: Executed) -> tuple[Literal, ...]:
-        block = self.registers.block_of[number]
-        return (*self.registers.conditions[block], *self._active(executed))
+    def _conditions(self, number: int, choice: Choice | None) -> tuple[Literal, ...]:
+        own = self.registers.conditions[self.registers.block_of[number]]
+        guard, chosen = self.guards.get(number, ()), choice.literals if choice else ()
+        return (*own, *guard, *chosen) if guard or chosen else own
 
     def _specials(self, accesses: Sequence[Access]) -> frozenset[str]:
         """The indices and sizes that places, values and conditions depend on."""
-        values: list[Value] = [*self.registers.edge_literals.values()]
-        for each in accesses:
-            values += [literal.value for literal in each.conditions]
-            values += [] if each.value is None else [each.value]
-            if each.place.offset is not None:
-                values += [value for value, _ in each.place.offset.terms]
+        values = dict.fromkeys(self.registers.edge_literals.values())
+        conditions = {id(each.conditions): each.conditions for each in accesses}
+        places = {id(each.place): each.place.offset for each in accesses}
+        literals = chain.from_iterable(conditions.values())
+        terms = chain.from_iterable(form.terms for form in places.values() if form is not None)
+        values |= dict.fromkeys(literal.value for literal in literals)
+        values |= dict.fromkeys(each.value for each in accesses if each.value is not None)
+        values |= dict.fromkeys(value for value, _ in terms)
         return names_in(values, self.registers.packed.__contains__)
 
     # Accesses
@@ -177,35 +191,34 @@ class _Filler:
         if effects.space in _OWN:
             return
         is_scalar = effects.space is AddressSpace.CONSTANT
-        operation = self.operations.get(id(step))
-        if operation is None and not is_scalar:
+        if number not in self.operations and not is_scalar:
             return  # Private memory.
         address = executed.address
         if is_scalar and self._is_argument(address):
             return
         name = access_name(step.instruction.mnemonic)
         offsets = (0,) if name is None else _offsets(step, name)
-        for choice, (part, offset) in product(self._choices(executed), enumerate(offsets)):
+        for choice, (part, offset) in product(self._choices(number, executed), enumerate(offsets)):
             access = self._access(number, executed, name, choice, offset, part)
-            if access is not None:
-                yield access
-                if effects.kind is Kind.COPY:
-                    yield self._in_lds(access, executed)
+            yield access
+            if effects.kind is Kind.COPY:
+                yield self._in_lds(access, executed)
 
-    def _choices(self, executed: Executed) -> Sequence[Choice | None]:
+    def _choices(self, number: int, executed: Executed) -> Sequence[Choice | None]:
         """The objects that a weak access may be of, and the addresses in them; None: of no address
         that is known."""
         effects, address = executed.step.effects, executed.address
         if address is None:
             return (None,)
         whole = Choice(address)
-        operation = self.operations.get(id(executed.step))
+        operation = self.operations.get(number)
         is_strong = operation is not None and operation.has_scope_bits
         if is_strong or address.bits < _POINTER_BITS or effects.kind not in (Kind.LOAD, Kind.STORE):
             return (whole,)
         found = [*choices(self.expressions, address, lambda form: bool(self._pointer(form)))]
-        places = [self._place(each.address, effects.space, 0) for each in found]
-        roots = {place.root for place in places if place is not None}
+        if len(found) == 1:
+            return found
+        roots = {self._place(each.address, effects.space, 0).root for each in found}
         # Lanes of one store may choose otherwise, and write one place of one object.
         return found if effects.kind is Kind.LOAD or len(roots) == len(found) else (whole,)
 
@@ -225,15 +238,13 @@ class _Filler:
         choice: Choice | None,
         offset: int,
         part: int,
-    ) -> Access | None:
+    ) -> Access:
         step = executed.step
         effects = step.effects
-        operation = self.operations.get(id(step))
+        operation = self.operations.get(number)
         size = None if name is None else name.bits // 8
         space = effects.space
         place = self._place(None if choice is None else choice.address, space, offset)
-        if place is None:
-            return None
         obstacle = ""
         if size is None:
             obstacle = "an access of unknown size"
@@ -250,7 +261,7 @@ class _Filler:
             compares = name is not None and name.compares
             rmw = None if name is None else name.rmw
             update = "cas" if compares else _UPDATES.get(rmw, "update") if rmw else "update"
-        conditions = (*self._conditions(number, executed), *(choice.literals if choice else ()))
+        conditions = self._conditions(number, choice)
         if is_strong and executed.is_alike:  # The first lane does for all what each would do.
             of = {self.registers.first_of(each) for each in conditions}
             conditions = tuple(x for x in conditions if self.registers.first_of(x) is None)
@@ -288,13 +299,13 @@ class _Filler:
         """The write of LDS that a load without registers makes, from m0 on, a lane after the
         other."""
         registers, e = self.registers, self.expressions
-        place = Place(self._lds(), None)
+        place = Place(self.lds, None)
         if executed.m0 is not None and load.size is not None:
             lane = e.apply("mul", (registers.lane(), e.constant(load.size, 32)), 32)
             first = registers.words.apply("and", executed.m0, e.constant(0xFFFF, 32))
             constant = e.constant(_offset(executed.step, "offset"), 32)
             total = e.apply("add", (e.apply("add", (first, lane), 32), constant), 32)
-            place = Place(self._lds(), e.linear(e.resized(total, 64)))
+            place = Place(self.lds, e.linear(e.resized(total, 64)))
         events = executed.step.effects.events
         return replace(
             load,
@@ -359,14 +370,21 @@ class _Filler:
             return self.registers.words.pair(executed.loaded[low], executed.loaded[high])
         return None
 
-    def _place(
-        self, address: Value | None, space: AddressSpace | None, offset: int
-    ) -> Place | None:
+    def _place(self, address: Value | None, space: AddressSpace | None, offset: int) -> Place:
+        key = address, space, offset
+        place = self.places.get(key)
+        if place is None:
+            place = self._place_of(address, space, offset)
+            if not self.open:  # What is open is not known for as long.
+                self.places[key] = place
+        return place
+
+    def _place_of(self, address: Value | None, space: AddressSpace | None, offset: int) -> Place:
         if space is AddressSpace.LOCAL:
             if address is None:
-                return Place(self._lds(), None)
+                return Place(self.lds, None)
             form = self.expressions.linear(self.expressions.resized(address, 64))
-            return Place(self._lds(), replace(form, constant=form.constant + offset))
+            return Place(self.lds, replace(form, constant=form.constant + offset))
         name = "" if space is AddressSpace.GENERIC else "global"
         if address is None:
             return Place(Root(Region.UNKNOWN, name), None)
@@ -382,9 +400,6 @@ class _Filler:
         )
         return Place(root, LinearForm(form.constant + offset, rest))
 
-    def _lds(self) -> Root:
-        return Root(Region.SHARED, _LDS, self.lds_size)
-
     def _pointer(self, form: LinearForm) -> tuple[Value, Root] | None:
         """The one value of an address that it begins with, and the object that it points to."""
         once = [
@@ -398,12 +413,9 @@ class _Filler:
                 return None
             return symbols[0], Root(Region.GLOBAL, str(symbols[0].name).removeprefix(_SYMBOL))
         if len(once) == 1 and isinstance(once[0], Param) and once[0].name == SHARED_BASE:
-            return once[0], self._lds()
-        kinds = {each.name: each.kind for each in self.function.arguments}
+            return once[0], self.lds
         pointers = [
-            each
-            for each in once
-            if not isinstance(each, Param) or kinds.get(each.name, "global_buffer") != "by_value"
+            each for each in once if not isinstance(each, Param) or each.name not in self.by_value
         ]
         if len(pointers) != 1:
             return None
@@ -423,7 +435,7 @@ class _Filler:
         address = executed.address
         place = self._place(address, executed.step.effects.space, 0)
         self.open.discard(pointer.instruction)
-        if place is None or place.offset is None or place.offset.terms:
+        if place.offset is None or place.offset.terms:
             return unknown
         low = pointer.register.partition(":")[0]
         names = executed.step.effects.defines
@@ -440,7 +452,10 @@ class _Filler:
         """
         notified = 0 if self.mode.chip.scope_bits else self.lifted.after_waits
         polled = {each.number for each in accesses if self._polls(each, accesses)}
-        decisive = self._decisive(accesses)
+        returns = any(each.is_strong and each.result is not None for each in accesses)
+        if not (polled or returns or notified):
+            return accesses
+        decisive = self._decisive(accesses) if returns else frozenset[Value]()
         flags = {
             _shape(each)
             for each in accesses
@@ -459,8 +474,7 @@ class _Filler:
             is_open = in_lds or (each.writes and not self.mode.chip.scope_bits)
             scope = Scope.WORKGROUP if in_lds else Scope.SYSTEM
             if each.number in polled and not in_lds:
-                operation = self.operations[id(self.registers.steps[each.instruction])]
-                scope = operation.scope
+                scope = self.operations[each.instruction].scope
             is_flag = each.number in polled or (is_open and _shape(each) in flags)
             is_flag = is_flag or (is_open and not in_lds and _array(each) in arrays)
             if not in_lds and each.writes and each.agent is Agent.THREAD:
@@ -477,7 +491,7 @@ class _Filler:
         return origins_of(values, self.registers.origins)
 
     def _is_of(self, access: Access, operations: int) -> bool:
-        operation = self.operations.get(id(self.registers.steps[access.instruction]))
+        operation = self.operations.get(access.instruction)
         return operation is not None and bool(operation.bit & operations)
 
     def _polls(self, access: Access, accesses: Sequence[Access]) -> bool:
@@ -485,7 +499,7 @@ class _Filler:
         registers = self.registers
         if access.writes or access.result is None or access.place.offset is None:
             return False
-        if id(registers.steps[access.instruction]) not in self.operations:
+        if access.instruction not in self.operations:
             return False
         block_of = registers.block_of
         loops = registers.around.get(block_of[access.instruction])
@@ -510,8 +524,11 @@ class _Filler:
     def _barriers(self, numbers: Sequence[int]) -> Iterator[Barrier]:
         """The barriers of all waves of a work-group; of one in two parts, the signal: what is
         waited for after it may not be done when others go on."""
-        for number in numbers:
+        names = {_SPLIT_SIGNAL, _WHOLE} & self.function.mnemonics
+        for number in numbers if names else ():
             mnemonic = self.registers.steps[number].instruction.mnemonic
+            if mnemonic not in names:
+                continue
             is_split = mnemonic == _SPLIT_SIGNAL and self._is_joined(number)
             if mnemonic == _WHOLE or is_split:
                 conditions = self.registers.conditions[self.registers.block_of[number]]
@@ -558,18 +575,19 @@ class _Filler:
         is_argument = executed is not None and is_scalar and self._is_argument(executed.address)
         return bool(step.effects.accesses) and not is_argument
 
-    def _groups(self, steps: Mapping[int, Step]) -> Iterator[Group]:
+    def _groups(self, numbers: Sequence[int]) -> Iterator[Group]:
         """The groups of accesses that counters count in order, and the waits for them."""
-        guards = self._guards()
-        for number, step in steps.items():
-            for event in step.effects.events:
+        steps = self.registers.steps
+        for number in numbers:
+            for event in steps[number].effects.events:
                 if event.certain and not event.kind & _UNORDERED:
-                    queue = str(event.counter)
-                    yield Group(number, Agent.COPY, guards.get(number, ()), queue=queue)
+                    guard = self.guards.get(number, ())
+                    yield Group(number, Agent.COPY, guard, queue=str(event.counter))
         waits = self.lifted.waits
-        for number, step in steps.items():
-            for queue, least in waits.get(id(step), {}).items():
-                yield Group(number, Agent.COPY, (), pending=least, queue=queue)
+        for number in numbers if waits else ():
+            if steps[number].effects.kind is Kind.WAIT:
+                for queue, least in waits.get(id(steps[number]), {}).items():
+                    yield Group(number, Agent.COPY, (), pending=least, queue=queue)
 
     def _sync_groups(self, accesses: tuple[Access, ...]) -> tuple[SyncGroup, ...]:
         """The blocks into which every edge tests the value that a strong access has returned."""
@@ -584,8 +602,9 @@ class _Filler:
 
     # Obstacles
 
-    def _obstacles(self, steps: Mapping[int, Step]) -> Iterator[Obstacle]:
-        first = next((step.instruction.line for step in steps.values()), 1)
+    def _obstacles(self, numbers: Sequence[int]) -> Iterator[Obstacle]:
+        steps, mnemonics = self.registers.steps, self.function.mnemonics
+        first = steps[numbers[0]].instruction.line if numbers else 1
         if self.flow.is_called:
             yield Obstacle("a function that kernels call is judged in them", first)
         elif not self.function.descriptor:
@@ -593,8 +612,12 @@ class _Filler:
         if self.registers.is_irreducible or self.registers.graph.predecessors[0]:
             yield Obstacle("a loop with several entries", first)
         yield from self.registers.obstacles()
-        for number, step in steps.items():
+        parts = {each for each in mnemonics if is_on_barrier(each)} - {_WHOLE}
+        for number in numbers:
+            step = steps[number]
             effects, instruction = step.effects, step.instruction
+            if effects.kind not in _OBSTACLES and instruction.mnemonic not in parts:
+                continue
             if effects.kind is Kind.OPAQUE:
                 problem = fault_of(instruction, self.flow.chip.generation)
                 yield Obstacle(problem or f"'{instruction.mnemonic}'", instruction.line)
