@@ -18,7 +18,7 @@ Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, islice
 from operator import attrgetter
 from types import MappingProxyType
@@ -751,6 +751,8 @@ def solve(code: Code, through: Through | None = None) -> Mapping[int, State]:
     ``through``: executes each block, and looks at the states in it; the last time, with those of
     the solution.
     """
+    if through is not None and code.flow.is_forward:
+        return _Passed(code, tuple(_passed(code, through)))
     entries = kept_states(code)
     if not code.flow.blocks:
         return entries
@@ -771,6 +773,50 @@ def solve(code: Code, through: Through | None = None) -> Mapping[int, State]:
         if not graph.successors[number]:  # Nobody has taken the state after it.
             leave(code, number, entries[number], through)
     return entries
+
+
+def _passed(code: Code, through: Through) -> Iterator[int]:
+    """The blocks of code without loops that control can reach, each executed once; no state
+    stays."""
+    pending = {0: State(code, code.flow.is_called)}
+    for number, block in enumerate(code.flow.blocks):
+        state = pending.pop(number, None)
+        if state is None:
+            continue
+        yield number
+        through(number, state)
+        state.rewind()
+        *others, last = block.successors or (0,)
+        for target in others:
+            if target in pending:
+                pending[target].join(state)
+            else:
+                pending[target] = state.copy()
+        if last and last in pending:
+            pending[last].join(state)
+        elif last:
+            pending[last] = state
+
+
+@dataclass(frozen=True)
+class _Passed(Mapping[int, State]):
+    """The states where ``blocks`` begin, solved anew when one is read: few analyses read one."""
+
+    code: Code
+    blocks: tuple[int, ...]
+
+    @cached_property
+    def _states(self) -> Mapping[int, State]:
+        return solve(self.code)
+
+    def __getitem__(self, number: int) -> State:
+        return self._states[number]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
 
 
 def leave(code: Code, number: int, entry: State, through: Through | None = None) -> State:

@@ -95,8 +95,10 @@ class Halves:
         for barrier in barriers.barriers:
             flight = self.lifted.flights[barrier.number]
             # What is waited for elsewhere may be for a later one: a ring of buffers.
-            pending = code.those(flight & (code.in_lds | unwaited))
-            after = code.those(barriers.met(barrier)) if pending else ()
+            if not (late := flight & (code.in_lds | unwaited)):
+                continue
+            pending = code.those(late)
+            after = code.those(barriers.met(barrier))
             for rule in (Rule.LDS_BARRIER, Rule.LDS_DMA_BARRIER):
                 is_copy = rule is Rule.LDS_DMA_BARRIER
                 own = [each for each in pending if (each.kind is Kind.COPY) is is_copy]
@@ -157,8 +159,12 @@ class Halves:
         """The accesses that may publish while a write-back, or others' stores, may be in flight."""
         back: dict[int, OneSide] = {}
         others: list[OneSide] = []
-        for write in self.code.operations:
-            if write.number not in self.accesses or not self._publishes(write):
+        forms = {each.form for each in self.code.operations}
+        telling = {each for each in forms if each.writes and each.scope.includes(Scope.AGENT)}
+        for write in self.code.operations if telling else ():
+            if write.form not in telling or write.number not in self.accesses:
+                continue
+            if not self._publishes(write):
                 continue
             place = self.places.get(write.number)
             if place is None or self._is_read_here(write):

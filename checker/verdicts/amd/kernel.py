@@ -592,6 +592,8 @@ class _Filler:
     def _sync_groups(self, accesses: tuple[Access, ...]) -> tuple[SyncGroup, ...]:
         """The blocks into which every edge tests the value that a strong access has returned."""
         strong = {access.instruction for access in accesses if access.reads and access.is_strong}
+        if not strong:
+            return ()
 
         def read(part: Value) -> int | None:
             if isinstance(part, Result) and part.instruction in strong:

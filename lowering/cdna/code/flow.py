@@ -100,6 +100,11 @@ class Flow:
         object.__setattr__(self, "effects", tuple(effects.values()))
         object.__setattr__(self, "kinds", frozenset(each.kind for each in self.effects))
 
+    @property
+    def is_forward(self) -> bool:
+        """True where control only goes on to blocks that are further on in the text."""
+        return all(n < each for n, own in enumerate(self.blocks) for each in own.successors)
+
     @cached_property
     def graph(self) -> Graph[int]:
         """The graph of its blocks, one for all analyses."""

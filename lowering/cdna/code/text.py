@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import islice
+from sys import intern
 from types import MappingProxyType
 
 from fencewright.lowering.code.records import record
@@ -659,7 +660,6 @@ _PLAIN = re.compile(r"(?:[vsa]|ttmp)\[(0|[1-9]\d*)(?::(0|[1-9]\d*))?\]")
 _ODD = re.compile(r'(?<![\w.$@:])(?:(?:[vsa]|ttmp)(?:0\d+|\d{5,})\b|"(?:[vsa]|ttmp)\d+")')
 
 
-@lru_cache(maxsize=1 << 16)
 def _problem(text: str) -> str:
     """The reason that the registers of an instruction cannot be read; "" if they can."""
     found = _ODD.search(text)
@@ -712,7 +712,9 @@ def _parsed(text: str) -> _Parsed:
             operands.append(_operand(_with_operators(words)))
             has_modifiers = has_modifiers or bool(words)
         modifiers += words
-    return mnemonic, tuple(operands), tuple(modifiers), " ".join(text.split()), misplaced
+    words = " ".join(text.split())
+    same = text if words == text else words  # One object of both, as there are many.
+    return intern(mnemonic), tuple(operands), tuple(modifiers), same, misplaced
 
 
 def _with_operators(words: list[str]) -> str:
