@@ -444,6 +444,13 @@ def _forget() -> None:
 
 @functools.lru_cache(maxsize=1)
 def _clears(modules: tuple[ModuleType, ...]) -> tuple[Callable[[], None], ...]:
-    """The functions that empty the caches of the modules; searched when one more is imported."""
+    """The functions that empty the caches of the modules; searched when one more is imported.
+
+    No mutant is of this file, whose own caches stay.
+    """
     values = {id(each): each for module in modules for each in vars(module).values()}
-    return tuple(each.cache_clear for each in values.values() if hasattr(each, "cache_clear"))
+    return tuple(
+        each.cache_clear
+        for each in values.values()
+        if hasattr(each, "cache_clear") and each.__module__ != __name__
+    )
