@@ -5,6 +5,7 @@ import random
 import re
 import sys
 from collections.abc import Iterable
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -594,9 +595,8 @@ BUILDS = sorted(product(ON, LEVELS), key=lambda each: ON.index(each[0]) != LEVEL
 """Chips with levels of optimisation; those first in which each chip and each level comes once."""
 
 
-@pytest.mark.parametrize("build", first_of(BUILDS, len(ON)), ids=str)
-def test_llvm_waits_for_what_is_awaited(build: tuple[str, int]) -> None:
-    chip, level = build
+def acquires() -> list[str]:
+    """Accesses of every type and pointer that acquire ``%v``."""
     pointers = ("ptr addrspace(1) %p", "ptr addrspace(3) @lds", "ptr @generic")
     accesses = [
         f'%v = load atomic {type_}, {pointer} syncscope("agent") acquire, align {size}'
@@ -607,27 +607,49 @@ def test_llvm_waits_for_what_is_awaited(build: tuple[str, int]) -> None:
     update = 'atomicrmw xchg ptr addrspace(1) %p, i64 7 syncscope("agent") acquire'
     accesses += [f"%r = {exchange}\n  %v = extractvalue {{ i32, i1 }} %r, 0"]
     accesses += [f"%v = {update}\n  store i64 %v, ptr addrspace(1) %q"]
+    return accesses
+
+
+@cache
+def lowered_acquires(chip: str) -> str:
+    """One module with a kernel for each of them: LLVM starts once for all."""
+    head, define, rest = MODULE.partition("define")
+    # What comes after the acquire is what it orders.
+    kernels = [
+        f"{define}{rest}".format(
+            convention="amdgpu_kernel", body=f"{access}\n  call void @llvm.amdgcn.s.barrier()"
+        ).replace("@f(", f"@f{number}(")
+        for number, access in enumerate(acquires())
+    ]
+    text = lower_llvm_ir(head + "".join(kernels), chip)
+    bodies = re.split(r"^define ", text, flags=re.MULTILINE)[1:]
+    assert len(bodies) == len(kernels)
+    assert all('"v,~{memory}"' in each for each in bodies)
+    return text
+
+
+@pytest.mark.parametrize("build", first_of(BUILDS, len(ON)), ids=str)
+def test_llvm_waits_for_what_is_awaited(build: tuple[str, int]) -> None:
+    chip, level = build
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple("amdgcn-amd-amdhsa")
     machine = target.create_target_machine(chip, opt=level)
-    for access in accesses:
-        # What comes after the acquire is what it orders.
-        body = f"{access}\n  call void @llvm.amdgcn.s.barrier()"
-        text = lower_llvm_ir(MODULE.format(convention="amdgpu_kernel", body=body), chip)
-        assert '"v,~{memory}"' in text
-        assert waits_first(machine.emit_assembly(llvm.parse_assembly(text))), access
-        careless = re.sub(r'"v,~{memory}"\(.*\)', '"~{memory}"()', text)
-        assert not waits_first(machine.emit_assembly(llvm.parse_assembly(careless))), access
+    text = lowered_acquires(chip)
+    careless = re.sub(r'"v,~{memory}"\(.*\)', '"~{memory}"()', text)
+    right, wrong = (machine.emit_assembly(llvm.parse_assembly(each)) for each in (text, careless))
+    for number, access in enumerate(acquires()):
+        assert waits_first(right, f"f{number}"), access
+        assert not waits_first(wrong, f"f{number}"), access
 
 
 _WAIT_FOR_IT = re.compile(r"s_waitcnt|s_wait_(?:load|ds)cnt")
 
 
-def waits_first(assembly: str) -> bool:
+def waits_first(assembly: str, function: str) -> bool:
     """Whether the access of a flag, the only one but for data's, is waited for before our assembly."""
     accesses = re.compile(r"\s*(?:global|flat)_(?:load|atomic)|\s*ds_(?:read|load)")
-    lines = assembly.partition("\nf:")[2].partition("s_endpgm")[0].splitlines()
+    lines = assembly.partition(f"\n{function}:")[2].partition("s_endpgm")[0].splitlines()
     begin = next(n for n, line in enumerate(lines) if "ASMSTART" in line)
     flag = max(n for n, line in enumerate(lines[:begin]) if accesses.match(line))
     return any(map(_WAIT_FOR_IT.search, lines[flag:begin]))
