@@ -9,13 +9,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import in_fork
 from scripts import load_script
 
 from fencewright import triton as hook
@@ -532,29 +533,40 @@ sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
 """
 
 
-def run(*words: str, own_cache: Path) -> "subprocess.CompletedProcess[str]":
-    program = own_cache.parent / "program.py"
+def arguments_of(words: Sequence[str], folder: Path) -> list[str]:
+    program = folder / "program.py"
     program.write_text(PROGRAM)
+    return [*words[0].split(), str(program), *words[1:]]
+
+
+def run(*words: str, own_cache: Path) -> "subprocess.CompletedProcess[str]":
+    arguments = arguments_of(words, own_cache.parent)
     return subprocess.run(
-        [sys.executable, "-m", "fencewright.triton", *words[0].split(), str(program), *words[1:]],
+        [sys.executable, "-m", "fencewright.triton", *arguments],
         capture_output=True,
         text=True,
         check=False,
     )
 
 
+def forked(*words: str, own_cache: Path) -> "subprocess.CompletedProcess[str]":
+    """As ``run``, without a new Python that has to import Triton."""
+    arguments = arguments_of(words, own_cache.parent)
+    return in_fork(own_cache.parent, lambda: hook.main(arguments))
+
+
 def test_a_program_without_a_change_to_it(own_cache: Path) -> None:
-    lowered = run(f"--lower --fact {UNCACHED}", "3", own_cache=own_cache)
+    lowered = forked(f"--lower --fact {UNCACHED}", "3", own_cache=own_cache)
     assert (lowered.returncode, lowered.stdout) == (3, "program 3\n")
     said = "fencewright: layer_norm_backward \\(gfx942\\): lowered: .*buffer_wbl2 3 -> 0"
     assert re.search(said, lowered.stderr)
-    checked = run("--check", own_cache=own_cache)
+    checked = forked("--check", own_cache=own_cache)
     assert checked.returncode == int(": warning: " in checked.stderr)
     assert "layer_norm_backward (gfx942): as it was: buffer_inv 3" in checked.stderr
 
 
 def test_a_program_that_fails(own_cache: Path, tmp_path: Path) -> None:
-    done = run("--lower", "x", own_cache=own_cache)
+    done = forked("--lower", "x", own_cache=own_cache)
     assert done.returncode == 1
     assert "ValueError: invalid literal" in done.stderr
     missing = [sys.executable, "-m", "fencewright.triton", "--lower", str(tmp_path / "none.py")]
