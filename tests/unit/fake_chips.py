@@ -1,4 +1,4 @@
-"""What a chip that nobody makes gets, in a process of its own: ``fake_chips.py twin|generation STEP``.
+"""What a chip that nobody makes gets, in a process of its own: ``fake_chips.py twin|tests|generation``.
 
 The chip is registered before anything but ``lowering/cdna/chips.py`` is imported, as if its row
 stood there, and what is found is printed as JSON.
@@ -30,15 +30,34 @@ def register(row: chips.ChipRow) -> None:
     chips.KNOWN_CHIPS = MappingProxyType({**chips.KNOWN_CHIPS, row.name: row})
 
 
-def twin(step: int) -> dict[str, Any]:
-    """What gfx942 and its fake twin get, by the name of the chip, and what both change.
+STEP = 10
+"""``twin`` counts the tests of one operation in so many, ``tests`` those of all others."""
 
-    The tests are counted of every ``step``-th operation.
-    """
+
+def twin() -> dict[str, Any]:
+    """What gfx942 and its fake twin get, by the name of the chip, and what both change."""
+    return _of_both(_found) | {"all": _shared()}
+
+
+def tests() -> dict[str, Any]:
+    """The numbers of tests that gfx942 and its fake twin have, by the name of the chip."""
+    return _of_both(lambda chip: _tests(chip, lambda number: number % STEP > 0))
+
+
+def _of_both(found: Callable[[str], Iterator[tuple[str, Any]]]) -> dict[str, Any]:
     register(replace(chips.GFX942, name=TWIN, source="a test"))
-    return {chip: dict(_found(chip, step)) for chip in (chips.GFX942.name, TWIN)} | {
-        "all": _shared()
-    }
+    return {chip: dict(found(chip)) for chip in (chips.GFX942.name, TWIN)}
+
+
+def _tests(chip: str, is_counted: Callable[[int], bool]) -> Iterator[tuple[str, Any]]:
+    from fencewright.simulator.certify import certificate
+    from fencewright.simulator.certify.shapes import shape_tests
+
+    for features in chips.CHIPS[chip].feature_sets:
+        mode = Target(chip, features)
+        asked = enumerate(certificate.requests_of(mode))
+        counts = [len(shape_tests(each, mode)) for number, each in asked if is_counted(number)]
+        yield f"tests{mode}".replace(chip, ""), counts
 
 
 def _printed(main: Callable[[list[str]], int], *arguments: str) -> str:
@@ -48,20 +67,18 @@ def _printed(main: Callable[[list[str]], int], *arguments: str) -> str:
     return f"{status}: {text.getvalue()}"
 
 
-def _found(chip: str, step: int) -> Iterator[tuple[str, Any]]:
+def _found(chip: str) -> Iterator[tuple[str, Any]]:
     from fencewright.lowering.cdna.assembly import hazards_of
     from fencewright.lowering.facts import facts_for
     from fencewright.lowering.lower import lower_request
     from fencewright.simulator.certify import certificate
-    from fencewright.simulator.certify.shapes import shape_tests
     from fencewright.tools import fence_opt, fence_sim
     from fencewright.tools.fuzz import checks
 
+    yield from _tests(chip, lambda number: number % STEP == 0)
     for features in chips.CHIPS[chip].feature_sets:
         mode = Target(chip, features)
         asked = certificate.requests_of(mode)
-        tests = [len(shape_tests(each, mode)) for each in asked[::step]]
-        yield f"tests{mode}".replace(chip, ""), tests
         texts = [(certificate.describe(each), lower_request(each).text) for each in asked]
         yield f"sequences{mode}".replace(chip, ""), texts
     mode = Target(chip)
@@ -97,7 +114,7 @@ def _shared() -> dict[str, Any]:
     }
 
 
-def generation(_step: int) -> dict[str, str]:
+def generation() -> dict[str, str]:
     """What each module with rows of generations says of one that has none."""
     names = {each.name: each.value for each in chips.Generation} | {"FAKE": GENERATION}
     chips.Generation = cast("Any", FastStrEnum)("Generation", names)
@@ -120,4 +137,4 @@ def generation(_step: int) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"twin": twin, "generation": generation}[sys.argv[1]](int(sys.argv[2]))))
+    print(json.dumps({"twin": twin, "tests": tests, "generation": generation}[sys.argv[1]]()))
