@@ -1,11 +1,9 @@
 """The rules about PTX alone."""
 
 from fencewright.checker.findings.finding import Level, Rule
-from fencewright.checker.findings.page import Example, RulePage
-from fencewright.lowering.llvm.architecture import PTX
+from fencewright.checker.findings.page import ptx_page
 
 _ERROR, _WARNING, _NOTE = Level
-_CHIP = "sm_90a"
 _PROXIES = "PTX ISA, Memory Consistency Model, Proxies; membar/fence, fence.proxy"
 
 _STORE = "st.shared.b32 [tile], 1;\n"
@@ -56,25 +54,8 @@ _ROUND = (
     "setp.lt.u32 %p3, %r8, %r7;\n@%p3 bra LOOP;\n"
 )
 
-
-def _page(
-    rule: Rule,
-    levels: tuple[Level, ...],
-    summary: str,
-    text: str,
-    source: str,
-    bad: str,
-    good: str,
-    options: tuple[str, ...] = (),
-) -> RulePage:
-    """The page of a rule of PTX with one example."""
-    options = options or (("--surplus",) if levels == (_NOTE,) else ())
-    example = Example(bad=bad, good=good, architecture=PTX, chip=_CHIP, options=options)
-    return RulePage(rule, levels, (PTX,), summary, text, source, (example,))
-
-
 PAGES = (
-    _page(
+    ptx_page(
         Rule.PROXY_FENCE,
         (_ERROR, _WARNING, _NOTE),
         summary="A proxy fence is missing",
@@ -86,19 +67,18 @@ PAGES = (
         bad=f"{_STORE}bar.sync 0;\n{_BULK_STORE}",
         good=f"{_STORE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",
     ),
-    _page(
+    ptx_page(
         Rule.PROXY_ACQUIRE,
         (_ERROR, _WARNING, _NOTE),
         summary="An acquire between proxies is missing",
         text="An asynchronous copy reads global memory after an acquire from other work-groups. "
-        "What "
-        "they wrote was generic; the acquire orders generic accesses alone, so that a proxy fence "
-        "has to follow it.",
+        "What they wrote was generic; the acquire orders generic accesses alone, so that a proxy "
+        "fence has to follow it.",
         source=_PROXIES,
         bad=f"{_POLL}{_BULK_LOAD}",
         good=f"{_POLL}fence.proxy.async.global;\n{_BULK_LOAD}",
     ),
-    _page(
+    ptx_page(
         Rule.PROXY_READS,
         (_ERROR, _WARNING, _NOTE),
         summary="A proxy fence between reads and a write is missing",
@@ -109,21 +89,20 @@ PAGES = (
         good=f"ld.shared.b32 %r1, [tile];\n{_PROXY_FENCE}bar.sync 0;\n@%p0 {_BULK_LOAD}",
         options=("--notes",),
     ),
-    _page(
+    ptx_page(
         Rule.ASYNC_UNWAITED,
         (_ERROR, _WARNING, _NOTE),
         summary="An asynchronous operation is not waited for",
-        text="The data, registers or tensor map of an operation in flight are used or "
-        "overwritten, or the kernel ends, before a wait for it. An error where one thread "
-        "does both, a warning where their places may differ, or other threads come too "
-        "early.",
+        text="The data, registers or tensor map of an operation in flight are used or overwritten, "
+        "or the kernel ends, before a wait for it. An error where one thread does both, a warning "
+        "where their places may differ, or other threads come too early.",
         source="PTX ISA, Asynchronous Operations; cp.async.wait_group, wgmma.wait_group",
         bad="cp.async.ca.shared.global [tile], [%rd1], 4;\nbar.sync 0;\n"
         "ld.shared.b32 %r1, [tile];\n",
         good="cp.async.ca.shared.global [tile], [%rd1], 4;\ncp.async.wait_all;\nbar.sync 0;\n"
         "ld.shared.b32 %r1, [tile];\n",
     ),
-    _page(
+    ptx_page(
         Rule.TENSORMAP_FENCE,
         (_ERROR, _WARNING),
         summary="A fence of the tensor-map proxy is missing",
@@ -134,7 +113,7 @@ PAGES = (
         good=f"@!%p0 bra E;\n{_REPLACE}fence.proxy.tensormap::generic.release.gpu;\n"
         f"fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;\n{_BY_MAP}E:\n",
     ),
-    _page(
+    ptx_page(
         Rule.READ_ONLY,
         (_ERROR, _WARNING, _NOTE),
         summary="Changing data are loaded as read-only",
@@ -145,7 +124,7 @@ PAGES = (
         bad=f"{_POLL}{_READ_ONLY}",
         good=f"{_POLL}ld.global.b32 %r2, [%rd1];\n",
     ),
-    _page(
+    ptx_page(
         Rule.GRID_DEPENDENCY,
         (_WARNING, _NOTE),
         summary="Global memory is read before the wait for the previous grid",
@@ -156,7 +135,7 @@ PAGES = (
         bad=f"{_ROLES}{_SIZES}E:\nst.global.b32 [%rd2], %r2;\n",
         good=f"{_ROLES}griddepcontrol.wait;\n{_SIZES}E:\nst.global.b32 [%rd2], %r2;\n",
     ),
-    _page(
+    ptx_page(
         Rule.MBARRIER_SCOPE,
         (_ERROR, _WARNING, _NOTE),
         summary="An mbarrier operation does not reach the threads that it is for",
@@ -166,7 +145,7 @@ PAGES = (
         bad=_EXCHANGE.format(""),
         good=_EXCHANGE.format(".release.cluster"),
     ),
-    _page(
+    ptx_page(
         Rule.MBARRIER_INIT,
         (_ERROR, _WARNING, _NOTE),
         summary="An mbarrier may be used before it is initialised",
@@ -177,7 +156,7 @@ PAGES = (
         bad=f"@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\n{_WAIT}",
         good=f"@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\nbar.sync 0;\n{_WAIT}",
     ),
-    _page(
+    ptx_page(
         Rule.CLUSTER_BARRIER,
         (_ERROR, _WARNING, _NOTE),
         summary="Accesses of two blocks lack a barrier of the cluster",
@@ -188,7 +167,7 @@ PAGES = (
         bad=f"{_MET}{_PUSH}barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n",
         good=f"{_MET}{_PUSH}barrier.cluster.arrive.release;\nbarrier.cluster.wait;\n",
     ),
-    _page(
+    ptx_page(
         Rule.MBARRIER_PHASE,
         (_WARNING,),
         summary="A wait for one phase of an mbarrier, round after round",
@@ -198,7 +177,7 @@ PAGES = (
         bad=_ROUND.replace("PARITY", "0").replace("NEXT", ""),
         good=_ROUND.replace("PARITY", "%r10").replace("NEXT", "xor.b32 %r10, %r10, 1;\n"),
     ),
-    _page(
+    ptx_page(
         Rule.MBARRIER_WAIT,
         (_WARNING,),
         summary="The answer of a wait at an mbarrier is not used",
@@ -208,7 +187,7 @@ PAGES = (
         bad=f"@%p0 {_EXPECT}@%p0 {_BULK_LOAD}{_WAIT.splitlines()[0]}\n",
         good=f"@%p0 {_EXPECT}@%p0 {_BULK_LOAD}{_WAIT}",
     ),
-    _page(
+    ptx_page(
         Rule.MBARRIER_BYTES,
         (_ERROR, _WARNING, _NOTE),
         summary="An mbarrier expects other bytes than are copied",
@@ -219,7 +198,7 @@ PAGES = (
         bad=f"@%p0 {_EXPECT.replace('128', '64')}@%p0 {_BULK_LOAD}{_WAIT}{_LOAD}",
         good=f"@%p0 {_EXPECT}@%p0 {_BULK_LOAD}{_WAIT}{_LOAD}",
     ),
-    _page(
+    ptx_page(
         Rule.MBARRIER_ORDER,
         (_ERROR, _WARNING, _NOTE),
         summary="A relaxed operation on an mbarrier orders no data",
@@ -229,7 +208,7 @@ PAGES = (
         bad=f"@%p0 {_STORE}@%p0 {_ARRIVE.format('relaxed')}{_WAIT}{_LOAD}",
         good=f"@%p0 {_STORE}@%p0 {_ARRIVE.format('release')}{_WAIT}{_LOAD}",
     ),
-    _page(
+    ptx_page(
         Rule.WGMMA_FENCE,
         (_ERROR,),
         summary="A matrix product lacks the fence of its registers",
@@ -239,7 +218,7 @@ PAGES = (
         bad=_PRODUCT,
         good=f"wgmma.fence.sync.aligned;\n{_PRODUCT}",
     ),
-    _page(
+    ptx_page(
         Rule.SURPLUS_PROXY_FENCE,
         (_NOTE,),
         summary="A proxy fence is redundant",
@@ -249,7 +228,7 @@ PAGES = (
         bad=f"{_STORE}{_PROXY_FENCE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",
         good=f"{_STORE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",
     ),
-    _page(
+    ptx_page(
         Rule.SURPLUS_FENCE,
         (_NOTE,),
         summary="A fence is redundant",
@@ -260,26 +239,24 @@ PAGES = (
         good="st.global.b32 [%rd1], %r1;\nfence.acq_rel.gpu;\n"
         "st.relaxed.gpu.global.b32 [%rd2], %r1;\n",
     ),
-    _page(
+    ptx_page(
         Rule.SURPLUS_RELEASE,
         (_NOTE,),
         summary="A release can be weaker",
         text="The fence right before the access releases already, or the kernel does nothing "
-        "before "
-        "it that it could release.",
+        "before it that it could release.",
         source="PTX ISA, Memory Consistency Model, release patterns",
         bad="st.global.b32 [%rd1], %r1;\nfence.acq_rel.gpu;\n"
         "st.release.gpu.global.b32 [%rd2], %r1;\n",
         good="st.global.b32 [%rd1], %r1;\nfence.acq_rel.gpu;\n"
         "st.relaxed.gpu.global.b32 [%rd2], %r1;\n",
     ),
-    _page(
+    ptx_page(
         Rule.SURPLUS_ACQUIRE,
         (_NOTE,),
         summary="An acquire can be weaker",
         text="The fence right after the access acquires already, or the kernel does nothing after "
-        "it "
-        "that would have to be newer.",
+        "it that would have to be newer.",
         source="PTX ISA, Memory Consistency Model, acquire patterns",
         bad="ld.acquire.gpu.global.b32 %r1, [%rd2];\nfence.acq_rel.gpu;\n"
         "ld.global.b32 %r2, [%rd1];\n",

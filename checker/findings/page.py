@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from fencewright.checker.findings.advice import ADVICE, Pair
 from fencewright.checker.findings.finding import Level, Rule
@@ -16,14 +17,18 @@ class Example:
     rule needs none. ``options``: those with which fence-check prints the finding.
     """
 
+    architecture: Architecture
+    chip: str
     bad: str
     good: str
-    architecture: Architecture = CDNA
-    chip: str = "gfx942"
     source: str = ""
     options: tuple[str, ...] = ()
     descriptor: str = ""
     """Directives of the kernel's descriptor; without any the code is that of a function."""
+
+
+amd_example = partial(Example, CDNA, "gfx942")
+ptx_example = partial(Example, PTX, "sm_90a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,11 @@ class RulePage:
 
     rule: Rule
     levels: tuple[Level, ...]
-    architectures: tuple[Architecture, ...]
     summary: str
     text: str
     source: str
     examples: tuple[Example, ...]
+    architectures: tuple[Architecture, ...] = (CDNA, PTX)
 
     def kind(self) -> str:
         """Its levels and the code that it is about: ``error, note; AMD, PTX``."""
@@ -64,6 +69,31 @@ class RulePage:
             yield from ("", f"Wrong on {each.chip}{options}:", "", *_block(each.bad))
             yield from ("", "Right:", "", *_block(each.good))
         yield from ("", f"Source: {self.source}.")
+
+
+def _page_of_one(
+    rule: Rule,
+    levels: tuple[Level, ...],
+    summary: str,
+    text: str,
+    source: str,
+    bad: str,
+    good: str,
+    *,
+    architecture: Architecture,
+    chip: str,
+    asked: str = "",
+    options: tuple[str, ...] = (),
+    descriptor: str = "",
+) -> RulePage:
+    """The page of a rule of one vendor with one example; ``asked``: the example's source."""
+    options = options or (("--surplus",) if levels == (Level.NOTE,) else ())
+    example = Example(architecture, chip, bad, good, asked, options, descriptor)
+    return RulePage(rule, levels, summary, text, source, (example,), (architecture,))
+
+
+amd_page = partial(_page_of_one, architecture=CDNA, chip="gfx942")
+ptx_page = partial(_page_of_one, architecture=PTX, chip="sm_90a")
 
 
 def _bodies(language: str, pair: Pair | None) -> Iterator[str]:
