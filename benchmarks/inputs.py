@@ -54,12 +54,7 @@ def llvm_ir(operations: int, per_function: int) -> str:
 
 
 def llvm_ir_kernels(
-    *,
-    functions: int = 1,
-    blocks: int = 1,
-    instructions: int,
-    every: int,
-    of_functions: int = 1,
+    *, functions: int = 1, blocks: int = 1, instructions: int, every: int, of_functions: int = 1
 ) -> str:
     """AMD kernels of so many ``blocks`` of ``instructions``, one of ``every`` an acq_rel atomic.
 

@@ -65,11 +65,7 @@ def count(assembly: str) -> dict[str, Counts]:
     return result
 
 
-_FIELD = {
-    "buffer_wbl2": "write_backs",
-    "buffer_inv": "invalidates",
-    "s_waitcnt": "waits",
-}
+_FIELD = {"buffer_wbl2": "write_backs", "buffer_inv": "invalidates", "s_waitcnt": "waits"}
 
 
 def ours(pipeline: str) -> dict[str, Counts]:
@@ -226,10 +222,7 @@ def measured() -> Mapping[str, Mapping[str, Counts]]:
     return (
         counts
         | {name: ours(each) for name, each in PIPELINES.items()}
-        | {
-            "LLVM IR, minimised": in_llvm_ir(),
-            "LLVM IR, stores=auto": in_llvm_ir(stores="auto"),
-        }
+        | {"LLVM IR, minimised": in_llvm_ir(), "LLVM IR, stores=auto": in_llvm_ir(stores="auto")}
     )
 
 

@@ -229,11 +229,7 @@ _ROWS = {
     "push": "ld.global.u32 %r10, [%d12];\nadd.s32 %r9, %r9, %r10;\n",
     "count": "add.s32 %r9, %r9, 1;\n",
 }
-_GUARDS = {
-    "all": "",
-    "later": "setp.lt.u32 %p3, %r8, %r4;\n@%p3 bra SKIP;\n",
-    "own": "",
-}
+_GUARDS = {"all": "", "later": "setp.lt.u32 %p3, %r8, %r4;\n@%p3 bra SKIP;\n", "own": ""}
 
 
 _GRAPH = "u32[101]=iota, u32[400]=random(7, 100), u32[100]=iota, u32[100], 100"

@@ -192,10 +192,7 @@ def _corpus_outcomes(paths: Sequence[Path], version: str) -> int:
 def _ptx_corpus() -> Result:
     folder, name = _corpus()
     paths = sorted(folder.rglob("*.litmus"))
-    peers = {
-        "7.5": "264 questions, 42 a second",
-        "6.0": "135 questions, 36 a second",
-    }
+    peers = {"7.5": "264 questions, 42 a second", "6.0": "135 questions, 36 a second"}
     rows: list[tuple[str, ...]] = []
     for version, peer in peers.items():
         judged = _corpus_outcomes(paths, version)
@@ -214,11 +211,7 @@ def _ptx_corpus() -> Result:
 
 # States a second, and memory
 
-_EXPLORED = (
-    ("plain machine", "WRC"),
-    ("engine", "WRC"),
-    ("engine", "SB10"),
-)
+_EXPLORED = (("plain machine", "WRC"), ("engine", "WRC"), ("engine", "SB10"))
 _STATE_LIMIT = 1_000_000
 
 

@@ -52,9 +52,7 @@ FENCED = {
     "MP": with_fences("MP", ["W x; W y", "R y; R x"], "~exists (P1:r0 = 1 and P1:r1 = 0)"),
     "SB": with_fences("SB", ["W x; R y", "W y; R x"], "~exists (P0:r1 = 0 and P1:r1 = 0)"),
     "WRC": with_fences(
-        "WRC",
-        ["W x", "R x; W y", "R y; R x"],
-        "~exists (P1:r0 = 1 and P2:r0 = 1 and P2:r1 = 0)",
+        "WRC", ["W x", "R x; W y", "R y; R x"], "~exists (P1:r0 = 1 and P2:r0 = 1 and P2:r1 = 0)"
     ),
     "ISA2": with_fences(
         "ISA2",

@@ -282,9 +282,7 @@ def _explored(system: System[tuple[int, ...], object]) -> tuple[Exploration, flo
     return found, time.process_time() - start
 
 
-def _best(
-    make: Callable[[], System[tuple[int, ...], object]],
-) -> tuple[Exploration, float]:
+def _best(make: Callable[[], System[tuple[int, ...], object]]) -> tuple[Exploration, float]:
     """The quickest of three explorations; the first if it is not complete."""
     first = _explored(make())
     if not first[0].complete:

@@ -28,11 +28,7 @@ SEVEN = (
     "softmax_in_one_grid",
 )
 AMD, NVIDIA = ("gfx942", "gfx950"), ("sm_90",)
-_SYNCHRONISATION = {
-    "buffer_wbl2": "write-backs",
-    "buffer_inv": "invalidates",
-    "s_waitcnt": "waits",
-}
+_SYNCHRONISATION = {"buffer_wbl2": "write-backs", "buffer_inv": "invalidates", "s_waitcnt": "waits"}
 _FACT = "cumulative-write-backs"
 _ORDERINGS = frozenset({"acquire", "release", "acq_rel", "sc"})
 

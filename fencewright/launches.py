@@ -24,9 +24,7 @@ from fencewright.simulator.threads.launch import (
     check_same,
     kernel_named,
 )
-from fencewright.simulator.threads.launch import (
-    execute as run_launch,
-)
+from fencewright.simulator.threads.launch import execute as run_launch
 from fencewright.tools.inputs.code_kind import is_amd_assembly
 
 Sizes = int | Sequence[int]

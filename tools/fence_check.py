@@ -27,11 +27,7 @@ from fencewright.tools.commands.check_files import (
     report_or_problem,
     status_of_unread,
 )
-from fencewright.tools.commands.compare_source import (
-    PtxAndSource,
-    add_options,
-    check_options,
-)
+from fencewright.tools.commands.compare_source import PtxAndSource, add_options, check_options
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
@@ -504,11 +500,7 @@ _CHECKS = ("to", "run", "lift", "prove", "cost", *_BASELINES)
 _ALONE = (
     ("to", "--to prints MLIR and nothing else", ("output", *_BASELINES)),
     ("annotate", "--annotate writes assembly", ("source", *_CHECKS)),
-    (
-        "fix",
-        "--fix repairs code",
-        ("annotate", "launch", "launches", "counterexamples", *_CHECKS),
-    ),
+    ("fix", "--fix repairs code", ("annotate", "launch", "launches", "counterexamples", *_CHECKS)),
 )
 """Options that write something else than findings, and those that have no effect then."""
 

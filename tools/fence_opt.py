@@ -214,16 +214,14 @@ class FenceOptMain(xDSLOptMain):
             action="store_const",
             const=MLIR,
             help="the input is MLIR in the llvm, nvvm and rocdl dialects: mlir-translate makes "
-            "LLVM IR "
-            "of it, which is imported",
+            "LLVM IR of it, which is imported",
         )
         lowering.add_argument(
             "--mlir-sync",
             action="store_true",
             help="the input is MLIR in generic form (mlir-opt --mlir-print-op-generic), whose "
-            "dialects "
-            "are not registered: what synchronises in it becomes scoped, or is an error; what does "
-            "not stays",
+            "dialects are not registered: what synchronises in it becomes scoped, or is an error; "
+            "what does not stays",
         )
         lowering.add_argument(
             "--mlir-sync-keep",

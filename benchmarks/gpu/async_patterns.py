@@ -269,10 +269,7 @@ _READ_LATE = (
     "setp.ne.u32 %h_few, %h_word, 0;",
     "@%h_few nanosleep.u32 1000;",
 )
-_LAST_WRITES_LATE = (
-    f"setp.ge.u32 %h_few, %h_tid, {BLOCK - 32};",
-    "@%h_few nanosleep.u32 1000;",
-)
+_LAST_WRITES_LATE = (f"setp.ge.u32 %h_few, %h_tid, {BLOCK - 32};", "@%h_few nanosleep.u32 1000;")
 _MAP_TO_TILE = (
     # The map that is about to change is in the cache of maps.
     "@%h_leader prefetch.tensormap [{MAP}];",
@@ -551,10 +548,7 @@ _POSITION = (
     "mov.b64 %h_offset, 0;",
 )
 
-_ALONE = (
-    "mov.u32 %h_instance, %h_cta;",
-    "mov.u32 %h_index, %h_cta;",
-)
+_ALONE = ("mov.u32 %h_instance, %h_cta;", "mov.u32 %h_index, %h_cta;")
 
 _PAIRED = (
     "shr.u32 %h_instance, %h_cta, 1;",

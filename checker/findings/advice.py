@@ -309,8 +309,7 @@ ADVICE: Mapping[Rule, Advice] = MappingProxyType(
             ),
         ),
         Rule.WGMMA_FENCE: Advice(
-            "Put `wgmma.fence.sync.aligned` before the first product of a group.",
-            _NEVER,
+            "Put `wgmma.fence.sync.aligned` before the first product of a group.", _NEVER
         ),
         Rule.GRID_DEPENDENCY: Advice(
             "Call `cudaGridDependencySynchronize()` before the read, on every path.",
@@ -387,8 +386,7 @@ ADVICE: Mapping[Rule, Advice] = MappingProxyType(
         Rule.SURPLUS_RELEASE: Advice("Write `.relaxed` in place of `.release`.", _SURPLUS),
         Rule.SURPLUS_ACQUIRE: Advice("Write `.relaxed` in place of `.acquire`.", _SURPLUS),
         Rule.UNKNOWN: Advice(
-            "Correct the name; if the instruction is new, report it to the project.",
-            _NOT_READ,
+            "Correct the name; if the instruction is new, report it to the project.", _NOT_READ
         ),
         Rule.UNREACHED: Advice(
             "Jump to the code by a branch whose target is a label, or remove it.", _NOT_READ

@@ -276,8 +276,7 @@ PAGES = (
         examples=(
             amd_example(bad="v_frobnicate v0\ns_endpgm\n", good="v_mov_b32_e32 v0, 0\ns_endpgm\n"),
             ptx_example(
-                bad="ld.acqire.gpu.b32 %r1, [%rd1];\n",
-                good="ld.acquire.gpu.b32 %r1, [%rd1];\n",
+                bad="ld.acqire.gpu.b32 %r1, [%rd1];\n", good="ld.acquire.gpu.b32 %r1, [%rd1];\n"
             ),
         ),
     ),

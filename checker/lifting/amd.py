@@ -15,10 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from fencewright.checker.amd.accesses import (
-    CLUSTER_BARRIER,
-    Operation,
-)
+from fencewright.checker.amd.accesses import CLUSTER_BARRIER, Operation
 from fencewright.checker.amd.check import Checked, check
 from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.spins import spins_of

@@ -46,12 +46,7 @@ _RELEASE = (
     (_P.WRITE_BACK, _P.WAIT),
     (_P.WAIT, _P.WRITE_BACK, _P.WAIT),
 )
-_ACQUIRE = (
-    (_P.WAIT,),
-    (_P.INVALIDATE,),
-    (_P.WAIT, _P.INVALIDATE),
-    (_P.INVALIDATE, _P.WAIT),
-)
+_ACQUIRE = ((_P.WAIT,), (_P.INVALIDATE,), (_P.WAIT, _P.INVALIDATE), (_P.INVALIDATE, _P.WAIT))
 
 ROWS: Mapping[Rule, tuple[tuple[Part, ...], ...]] = MappingProxyType(
     {
@@ -90,12 +85,7 @@ _BITS = (
 SCOPE_BITS = frozenset(word for bits in _BITS for word in bits.split())
 _SCOPED = frozenset({Rule.COHERENCE, Rule.SPIN})
 _SURPLUS = frozenset(
-    {
-        Rule.SURPLUS_BARRIER,
-        Rule.SURPLUS_WAIT,
-        Rule.SURPLUS_WRITE_BACK,
-        Rule.SURPLUS_INVALIDATE,
-    }
+    {Rule.SURPLUS_BARRIER, Rule.SURPLUS_WAIT, Rule.SURPLUS_WRITE_BACK, Rule.SURPLUS_INVALIDATE}
 )
 
 

@@ -15,10 +15,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Protocol
 
-from fencewright.checker.source.program import (
-    SourceFunction,
-    SourceOperation,
-)
+from fencewright.checker.source.program import SourceFunction, SourceOperation
 from fencewright.lowering.code.dominance import dominates, immediate_dominators, spans_of
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph, graph_of

@@ -15,11 +15,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.align import Alignment, CodeAccess, Placed, Written, align
 from fencewright.checker.source.obligations import Hierarchy, Obligations, Order, obligations_of
-from fencewright.checker.source.program import (
-    SourceFunction,
-    SourceModule,
-    SourceOperation,
-)
+from fencewright.checker.source.program import SourceFunction, SourceModule, SourceOperation
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.source_location import SourceLocation

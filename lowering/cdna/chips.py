@@ -351,8 +351,7 @@ _ALIKE = "LLVM 24 compiles atomics, fences and barriers at each scope as for"
 GFX1100 = replace(
     GFX1030, name="gfx1100", generation=Generation.GFX1100,
     source="LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; LLVM FeatureISAVersion11_0_0; "
-           "registers: "
-    "in waves of 32",
+           "registers: in waves of 32",
     instruction_sets=frozenset({InstructionSet.GFX11}), packed_workitem_ids=True,
     vector_registers=VectorRegisters(1536, 24, unified=False, source=f"{_REGISTERS}: 1536 VGPRs"),
     scratch=_BY_ITSELF, elf_machine=0x41,

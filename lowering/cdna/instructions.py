@@ -308,8 +308,7 @@ CACHE_COUNTS: Table[Counts] = Table(
         table_row(Counts.MAY, "MI200 ISA: nothing says that it counts, nor that it does not",
             mnemonic=("buffer_invl2", "buffer_wbinvl1_vol")),
         table_row(Counts.MAY, "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11: nothing says that "
-                              "they "
-            "count, nor that they do not; LLVM takes them for no access",
+                              "they count, nor that they do not; LLVM takes them for no access",
             mnemonic=("buffer_gl0_inv", "buffer_gl1_inv")),
     ),
 )  # fmt: skip
@@ -622,7 +621,7 @@ def operand_places(row: InstructionRow) -> tuple[str, ...]:
 
 
 IN_PLACE_OF: Mapping[InstructionSet, Mapping[str, str]] = {
-    InstructionSet.GFX1250: instructions_gfx1250.IN_PLACE_OF,
+    InstructionSet.GFX1250: instructions_gfx1250.IN_PLACE_OF
 }
 """Mnemonics of an instruction set that take the place of gfx9's, by gfx9's mnemonic."""
 

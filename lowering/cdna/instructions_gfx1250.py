@@ -35,10 +35,7 @@ _VECTOR_KINDS = {RmwKind.XCHG: ("swap", "b"), **_KINDS}
 _VECTOR_FORMATS = (("global", ", off", AddressSpace.GLOBAL), ("flat", "", AddressSpace.GENERIC))
 
 
-_COUNTS = {
-    False: Counter.STORECNT,
-    True: Counter.LOADCNT,
-}
+_COUNTS = {False: Counter.STORECNT, True: Counter.LOADCNT}
 """By whether an access has a result."""
 
 

@@ -10,13 +10,7 @@ from dataclasses import dataclass
 
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.instructions import memory_instruction, packed_instruction
-from fencewright.lowering.vocabulary import (
-    FLOAT_KINDS,
-    AddressSpace,
-    Operation,
-    RmwKind,
-    ValueType,
-)
+from fencewright.lowering.vocabulary import FLOAT_KINDS, AddressSpace, Operation, RmwKind, ValueType
 
 
 @dataclass(frozen=True, slots=True)

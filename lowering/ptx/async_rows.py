@@ -288,10 +288,7 @@ def _copies() -> Rows:
 def _tensor_copies(rank: int) -> Rows:
     coordinates = ", ".join(f"{{c{n}}}" for n in range(rank))
     tile = f"[{{map}}, {{{coordinates}}}]"
-    for window, since, note in (
-        ("cta", _HOPPER_86, _OWN_CTA),
-        ("cluster", _HOPPER, _IN_CLUSTER),
-    ):
+    for window, since, note in (("cta", _HOPPER_86, _OWN_CTA), ("cluster", _HOPPER, _IN_CLUSTER)):
         yield _row(
             f"tensor_load {rank}",
             f"cp.async.bulk.tensor.{rank}d.shared::{window}.global.tile{_COMPLETES} "
@@ -319,11 +316,7 @@ def _tensor_copies(rank: int) -> Rows:
 
 _BITWISE = ("and", "or", "xor")
 _SIGNED = ("min", "max")
-_INTEGER_WORDS = {
-    **{f"u{kind}": kind for kind in _SIGNED},
-    "uinc_wrap": "inc",
-    "udec_wrap": "dec",
-}
+_INTEGER_WORDS = {**{f"u{kind}": kind for kind in _SIGNED}, "uinc_wrap": "inc", "udec_wrap": "dec"}
 """PTX's words for kinds that it calls otherwise."""
 
 
@@ -354,10 +347,7 @@ _ASYNCHRONOUS = (
     *_of("add", "i32", "i64"),
     *_of("min max umin umax uinc_wrap udec_wrap and or xor", "i32"),
 )
-_MULTICAST = (
-    *_of("add min max umin umax and or xor", "i32", "i64"),
-    *_of("fadd", "f32", "f64"),
-)
+_MULTICAST = (*_of("add min max umin umax and or xor", "i32", "i64"), *_of("fadd", "f32", "f64"))
 
 
 def _reductions() -> Rows:

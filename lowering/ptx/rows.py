@@ -272,9 +272,7 @@ RESTRICTED: dict[Ordering, Restricted] = {
     ),
     # The acquire comes first, so that the release propagates what it acquired.
     _O.ACQ_REL: Restricted(
-        (_ACQUIRE_ALL, _RELEASE_OWN),
-        frozenset({AddressSpace.LOCAL}),
-        f"{_RESTRICTED} .shared::cta",
+        (_ACQUIRE_ALL, _RELEASE_OWN), frozenset({AddressSpace.LOCAL}), f"{_RESTRICTED} .shared::cta"
     ),
 }
 """The substitute of a fence at cluster scope, by ordering."""

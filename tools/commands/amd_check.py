@@ -17,11 +17,7 @@ from fencewright.lowering.cdna.code.objects import (
 )
 from fencewright.lowering.cdna.code.other_chips import chip_of
 from fencewright.lowering.cdna.code.text import Assembly, check_whole, read_assembly
-from fencewright.lowering.cdna.code.variables import (
-    Variable,
-    read_variables,
-    variables_of_object,
-)
+from fencewright.lowering.cdna.code.variables import Variable, read_variables, variables_of_object
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics

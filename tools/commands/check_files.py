@@ -9,13 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
-from fencewright.checker.findings.finding import (
-    NOT_JUDGED,
-    SURPLUS,
-    Finding,
-    Level,
-    Step,
-)
+from fencewright.checker.findings.finding import NOT_JUDGED, SURPLUS, Finding, Level, Step
 from fencewright.checker.repair.prices import amd_prices, ptx_prices
 from fencewright.checker.source.program import SourceError
 from fencewright.lowering.code.source_location import (

@@ -12,14 +12,7 @@ from fencewright.checker.source.program import SourceModule, with_cuda_atomics
 from fencewright.lowering.code.source_location import files_in
 from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, L2PerAgent
-from fencewright.tools.diagnostics import (
-    as_text,
-    error,
-    is_bitcode,
-    output_file,
-    read_bytes,
-    usage,
-)
+from fencewright.tools.diagnostics import as_text, error, is_bitcode, output_file, read_bytes, usage
 from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.reports.author_text import Ignore
 
@@ -58,9 +51,7 @@ def add_options(group: "_ArgumentGroup") -> None:
         "--offload-arch=gfx942' or a clang, and check the code of the GPU",
     )
     group.add_argument(
-        "--code",
-        metavar="FILE.s",
-        help="with --run or --compile: write the checked assembly",
+        "--code", metavar="FILE.s", help="with --run or --compile: write the checked assembly"
     )
     group.add_argument(
         "--counterexamples",

@@ -145,10 +145,9 @@ def _async_summary(totals: "AsyncTotals") -> str:
     inserted, missed = totals.inserted.total(), totals.missed.total()
     return (
         f"{totals.programs:,} asynchronous programs: {totals.count(AsyncVerdict.SOUND):,} sound, "
-        f"{totals.count(AsyncVerdict.TOO_LARGE):,} too large, "
-        f"{len(totals.violations):,} violations; of {totals.probed:,} programs "
-        f"{totals.wrong_without_the_pass:,} wrong if nothing is inserted, "
-        f"{missed:,} of {inserted:,} inserted instructions missed if left out"
+        f"{totals.count(AsyncVerdict.TOO_LARGE):,} too large, {len(totals.violations):,} "
+        f"violations; of {totals.probed:,} programs {totals.wrong_without_the_pass:,} wrong if "
+        f"nothing is inserted, {missed:,} of {inserted:,} inserted instructions missed if left out"
     )
 
 

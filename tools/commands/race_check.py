@@ -156,11 +156,7 @@ class _File:
 
 
 def _judged_file(
-    path: str,
-    content: bytes,
-    file: str,
-    arguments: Namespace,
-    sources: Sequence[SourceLaunch],
+    path: str, content: bytes, file: str, arguments: Namespace, sources: Sequence[SourceLaunch]
 ) -> _File:
     check_is_code(path, content, file)
     if is_ptx_file(path, content):

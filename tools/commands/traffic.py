@@ -66,8 +66,7 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         "input",
         metavar="FILE",
         help=".mlir in scoped (lowered at -O2), cdna or ptx, or PTX, AMD assembly or an AMD code "
-        "object of any compiler; "
-        "- for stdin",
+        "object of any compiler; - for stdin",
     )
     parser.add_argument("--mcpu", metavar="CHIP", required=True, help="as sm_90 or gfx942")
     parser.add_argument(

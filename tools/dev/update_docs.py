@@ -70,12 +70,7 @@ def _value(value: object) -> str:
 
 def _rules(title: str, table: Table[object]) -> str:
     rows = [
-        (
-            *where_cells(table, row.where, _word),
-            _value(row.value),
-            row.source,
-        )
-        for row in table.rows
+        (*where_cells(table, row.where, _word), _value(row.value), row.source) for row in table.rows
     ]
     return f"### {title}\n\n" + markdown_table((*table.columns, "instructions", "source"), rows)
 

@@ -36,10 +36,7 @@ class Configuration:
 NONE = Configuration({}, {})
 """The configuration without a file."""
 
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "fail-on": tuple(Level),
-    "l2-per-agent": tuple(L2PerAgent),
-}
+_WORDS: Mapping[str, tuple[str, ...]] = {"fail-on": tuple(Level), "l2-per-agent": tuple(L2PerAgent)}
 """The values of options that are words."""
 _FLAGS = ("notes", "surplus")
 _PATHS = ("baseline",)

@@ -13,12 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from fencewright.checker.findings.finding import Level
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools.diagnostics import printable
-from fencewright.tools.reports.file_report import (
-    FileReport,
-    ReportedFinding,
-    dumped,
-    relative_path,
-)
+from fencewright.tools.reports.file_report import FileReport, ReportedFinding, dumped, relative_path
 from fencewright.tools.reports.function_names import demangled
 from fencewright.tools.reports.json_report import json_of
 from fencewright.tools.reports.sarif import RuleText, fingerprint_of, sarif_of
@@ -98,10 +93,7 @@ def gitlab_of(reports: Sequence[FileReport]) -> str:
                     "check_name": rule,
                     "fingerprint": _digest(f"{fingerprint}:{seen[fingerprint]}"),
                     "severity": severity,
-                    "location": {
-                        "path": relative_path(at.file),
-                        "lines": {"begin": at.line or 1},
-                    },
+                    "location": {"path": relative_path(at.file), "lines": {"begin": at.line or 1}},
                 }
             )
     return dumped(entries)

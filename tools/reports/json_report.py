@@ -29,11 +29,7 @@ def json_of(reports: Sequence[FileReport], skipped: int, status: int) -> str:
         "version": VERSION,
         "status": status,
         "skipped": skipped,
-        "counts": {
-            "proved": counts.proved,
-            "found": counts.found,
-            "notJudged": counts.not_judged,
-        },
+        "counts": {"proved": counts.proved, "found": counts.found, "notJudged": counts.not_judged},
         "files": [_file(each) for each in reports],
     }
     return dumped(document)

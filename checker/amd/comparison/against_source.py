@@ -3,12 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from fencewright.checker.amd.accesses import (
-    Mode,
-    Operation,
-    mode_of,
-    wave_size_of,
-)
+from fencewright.checker.amd.accesses import Mode, Operation, mode_of, wave_size_of
 from fencewright.checker.amd.comparison.accesses import accesses_of
 from fencewright.checker.amd.comparison.paths import between, can_hold
 from fencewright.checker.amd.guarantees import (
@@ -213,9 +208,8 @@ class AmdComparer(Comparer[Operation]):
         if not self._may_hold(earlier, later, lambda at: pending_peer_invalidates(code, at, scope)):
             return None
         text = (
-            f"may be passed on to the work-group by the {later} before what it acquires at "
-            f"{scope} holds for others of it: "
-            f"{self._settling_lacks(earlier.code, later.code, scope)}"
+            f"may be passed on to the work-group by the {later} before what it acquires at {scope} "
+            f"holds for others of it: {self._settling_lacks(earlier.code, later.code, scope)}"
         )
         return Lack(text) if self._may_read(scope) else Lack(text, Level.WARNING, _IF_READ)
 

@@ -43,13 +43,7 @@ from fencewright.simulator.cdna.trace import Counterexample as Execution
 from fencewright.simulator.cdna.trace import find_counterexample
 from fencewright.simulator.core.condition import Condition, observable_order, parse_condition
 from fencewright.simulator.core.exploration import explore
-from fencewright.simulator.core.program import (
-    Location,
-    Placement,
-    Program,
-    ProgramError,
-    Thread,
-)
+from fencewright.simulator.core.program import Location, Placement, Program, ProgramError, Thread
 from fencewright.simulator.programs.amd import rows
 from fencewright.simulator.programs.amd.rows import row_of_any
 from fencewright.simulator.programs.amd.thread import access_instruction
@@ -238,12 +232,7 @@ class _WaveText:
     """A wave in the ``cdna`` dialect."""
 
     def __init__(
-        self,
-        number: int,
-        place: Placement,
-        wave: Sequence[Executed],
-        file: str,
-        has_clusters: bool,
+        self, number: int, place: Placement, wave: Sequence[Executed], file: str, has_clusters: bool
     ):
         self.has_clusters = has_clusters
         self.number = number
@@ -472,10 +461,7 @@ def _shape(rule: Rule, pair: Pair[Operation], mode: Mode) -> _Shape:
         case Rule.CUMULATIVE_ACQUIRE:
             return _passed_on(later, mode)
         case Rule.SEQ_CST:
-            partner = (
-                *make.store(FLAG, flag, "seq_cst"),
-                *make.load(DATA, data, "r0", "seq_cst"),
-            )
+            partner = (*make.store(FLAG, flag, "seq_cst"), *make.load(DATA, data, "r0", "seq_cst"))
             forbidden = "P0:r1 = 0 and P1:r0 = 0"
             return _Shape(0, (DATA, 1, ""), (FLAG, None, "r1"), partner, forbidden, scope)
         case _:

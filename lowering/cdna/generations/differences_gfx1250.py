@@ -6,13 +6,7 @@ round write-backs and invalidates (llvm-project#175865).
 """
 
 from fencewright.lowering.cdna.generations.differences import LlvmDifference
-from fencewright.lowering.vocabulary import (
-    AddressSpace,
-    Compat,
-    Operation,
-    Ordering,
-    Scope,
-)
+from fencewright.lowering.vocabulary import AddressSpace, Compat, Operation, Ordering, Scope
 
 _DEFAULT = {"compat": (None,)}
 
@@ -32,9 +26,8 @@ DIFFERENCES: tuple[LlvmDifference, ...] = (
         "waits-first",
         "LLVM 24 waits for loads and stores before the write-back, then for everything once more. "
         "We wait for everything once, before it, and for the write-back after it: what it "
-        "overtook, "
-        "or what a read of LDS told of, is never missed, and nothing that loads is left to wait "
-        "for.",
+        "overtook, or what a read of LDS told of, is never missed, and nothing that loads is left "
+        "to wait for.",
         where={**_DEFAULT, "scope": (Scope.AGENT, Scope.SYSTEM)},
         removed=frozenset({"loadcnt(0)"}),
         moved=frozenset({"loadcnt(0)", "storecnt(0)", "dscnt(0)"}),

@@ -79,12 +79,7 @@ _NCU = "Nsight Compute 2025.3 on an H200, 1,360 launches of one warp"
 _TAGS = "forums.developer.nvidia.com 49571/14: the tag stage looks up 4 tags at once, of Volta"
 
 RULES: tuple[RuleRow, ...] = (
-    RuleRow(
-        AddressRule.REQUEST,
-        "One for each warp instruction with an active lane.",
-        (90,),
-        _NCU,
-    ),
+    RuleRow(AddressRule.REQUEST, "One for each warp instruction with an active lane.", (90,), _NCU),
     RuleRow(
         AddressRule.SECTORS,
         "Loads and stores: as many as distinct 32-byte sectors that active lanes touch; with .mmio "

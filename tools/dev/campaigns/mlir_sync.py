@@ -94,9 +94,8 @@ def main(arguments: list[str]) -> int:
         print(f"{folder}: pieces: {pieces}")
         print(
             f"  operations: {found.understood.total()} understood of {len(found.understood)} "
-            "names, "
-            f"{found.noted.total()} noted, {found.refused.total()} refused of {len(found.refused)} "
-            "names"
+            f"names, {found.noted.total()} noted, {found.refused.total()} refused of "
+            f"{len(found.refused)} names"
         )
         if "--refused" in arguments:
             print(*(f"  {count:5} {why}" for why, count in found.reasons.most_common()), sep="\n")

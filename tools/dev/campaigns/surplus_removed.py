@@ -37,27 +37,14 @@ from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.options import OptLevel
 from fencewright.passes.print.cdna import print_kernel
 from fencewright.passes.print.ptx import listing
-from fencewright.simulator.litmus_run import (
-    CdnaTest,
-    Run,
-    RunnableTest,
-    SourceTest,
-    run,
-)
+from fencewright.simulator.litmus_run import CdnaTest, Run, RunnableTest, SourceTest, run
 from fencewright.simulator.programs.amd.thread import HazardError
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.tools.dev.campaigns import needed
 from fencewright.tools.dev.campaigns.deletions import Deleted, Deletion, deletions
 from fencewright.tools.fuzz import llvm_ir
 from fencewright.tools.fuzz import llvm_ir_writer as writer
-from fencewright.tools.fuzz.checks import (
-    LIMITS,
-    CheckVerdict,
-    Setting,
-    build_of,
-    judged,
-    lowered,
-)
+from fencewright.tools.fuzz.checks import LIMITS, CheckVerdict, Setting, build_of, judged, lowered
 from fencewright.tools.reports.markdown import markdown_table
 
 LEVELS: Mapping[str, OptLevel] = MappingProxyType({"ours -O0": 0, "ours -O2": 2})

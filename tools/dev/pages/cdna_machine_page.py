@@ -46,9 +46,7 @@ def where_cells(
         yield "" if set(given) == set(domain) else ", ".join(map(word, given))
 
 
-def _effects(
-    table: "Table[AccessEffect | Illegal] | Table[CacheEffect | Illegal]",
-) -> str:
+def _effects(table: "Table[AccessEffect | Illegal] | Table[CacheEffect | Illegal]") -> str:
     return markdown_table(
         (*table.columns, "effect", "known", "source"),
         [

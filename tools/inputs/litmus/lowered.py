@@ -393,8 +393,7 @@ def add_target(parser: ArgumentParser) -> None:
         "--readings",
         metavar="READINGS",
         help="what the documents of gfx1250, gfx10 and gfx11 leave open and their machine is to "
-        "take the "
-        "harder way: every, none, or names with commas (default: late-invalidate, "
+        "take the harder way: every, none, or names with commas (default: late-invalidate, "
         "write-back-overtakes; queued-invalidate)",
     )
     _add_common(group)
@@ -426,8 +425,7 @@ def _add_common(group: "_ArgumentGroup") -> None:
         "--model",
         choices=("ptx-6.0", "ptx-7.5", "ptx-7.5-stronger"),
         help="text of the PTX memory model (default: ptx-7.5); -stronger: fences with "
-        ".sync_restrict "
-        "synchronise through anything",
+        ".sync_restrict synchronise through anything",
     )
     group.add_argument(
         "--without",

@@ -15,10 +15,7 @@ from fencewright.passes.analysis.acquire_fences import may_be_acquire_fence
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
-from fencewright.passes.to_ptx.relax_cuda_atomics import (
-    RelaxCudaAtomicsPass,
-    may_be_cuda_atomic,
-)
+from fencewright.passes.to_ptx.relax_cuda_atomics import RelaxCudaAtomicsPass, may_be_cuda_atomic
 from fencewright.tools.remarks.remarks import Change, Finding, Parts, Reason, at, helped_by
 from fencewright.tools.remarks.search import Judge, code_in, finds
 

@@ -26,15 +26,7 @@ from fencewright.passes.scoped.infer_address_spaces import (
     obstacles,
 )
 from fencewright.passes.scoped.merge_fences import Half
-from fencewright.tools.remarks.remarks import (
-    Change,
-    Finding,
-    Parts,
-    Reason,
-    at,
-    helped_by,
-    told_of,
-)
+from fencewright.tools.remarks.remarks import Change, Finding, Parts, Reason, at, helped_by, told_of
 from fencewright.tools.remarks.search import Judge, Judgement, OperationLines, code_in, finds
 
 # Fences
