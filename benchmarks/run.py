@@ -42,8 +42,7 @@ def sections_of(page: str) -> dict[str, str]:
 
 
 def updated(page: str, results: Iterable[Result], where: str) -> str:
-    """``page`` with new sections in the place of the old, each saying where if the page does
-    not."""
+    """``page`` with new sections in the place of the old, each saying where if it does not."""
     head = page.partition("\n## ")[0].rstrip()
     sections = sections_of(page)
     for result in results:

@@ -34,8 +34,7 @@ _ORDERINGS = frozenset({"acquire", "release", "acq_rel", "sc"})
 
 
 def counts(text: str) -> str:
-    """The write-backs / invalidates / waits of AMD's assembly, or fences / ordered accesses of
-    PTX."""
+    """The write-backs / invalidates / waits of AMD, or fences / ordered accesses of PTX."""
     names = [line.split()[0] for line in text.splitlines() if line.split()]
     if ".visible .entry" in text:
         words = [set(each.split(".")) for line in text.splitlines() for each in line.split()[:2]]
@@ -49,8 +48,7 @@ def counts(text: str) -> str:
 
 
 def edited(chip: str, **options: Any) -> Callable[..., tuple[str, str] | None]:
-    """A hook that lowers each kernel for ``chip``, whatever it gains; ``options`` of
-    ``lower_llvm_ir``."""
+    """A hook that always lowers for ``chip``; ``options`` of ``lower_llvm_ir``."""
     from fencewright import lower_llvm_ir
 
     def hook(self=None, stages=None, *_: object, **__: object):

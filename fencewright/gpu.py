@@ -466,8 +466,7 @@ class Device:
 
 
 def open_devices(count: int) -> list[Device]:
-    """The first GPUs of the machine, each of which reaches the others' memory. Raises
-    ``GpuError``."""
+    """The machine's first GPUs, each reaching the others' memory. Raises ``GpuError``."""
     devices = [Device(index) for index in range(count)]
     for one, other in permutations(devices, 2):
         one.reach(other)

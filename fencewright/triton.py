@@ -134,8 +134,7 @@ def _cdna_name(mnemonic: str) -> str | None:
 
 @cache
 def _ptx_name(mnemonic: str) -> str | None:
-    """What a PTX instruction is counted as: its operation, ordering and scope; None: not
-    counted."""
+    """The count of a PTX instruction: its operation, ordering and scope; None: not counted."""
     from fencewright.lowering.code.effects import Kind
     from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT, read_opcode
     from fencewright.lowering.vocabulary import Ordering
@@ -390,8 +389,7 @@ class Hook:
         self._cache_directory: tuple[str, str | None] | None = None
 
     def __call__(self, *arguments: Any) -> tuple[str, str] | None:
-        """Without arguments: key and hash for Triton's caches. With them: Triton's stages to
-        change."""
+        """Without arguments: key and hash for Triton's caches; else its stages, to change."""
         if not arguments:
             return self._key
         if self._before is not None:
@@ -426,8 +424,7 @@ class Hook:
         self._enter_caches()
 
     def leave(self) -> None:
-        """Give Triton back the hook that was there. Raises ``RuntimeError`` if it is not this
-        one."""
+        """Give Triton back the hook that was there. Raises ``RuntimeError`` if this is gone."""
         runtime = self._knobs.runtime
         if runtime.add_stages_inspection_hook is not self:
             raise RuntimeError(
@@ -696,8 +693,7 @@ def install(
 
 
 def uninstall() -> None:
-    """Take away the hook that ``install`` made last. Raises ``RuntimeError`` where it is not
-    Triton's."""
+    """Take away the last hook of ``install``. Raises ``RuntimeError`` where Triton has none."""
     installed = import_module("triton.knobs").runtime.add_stages_inspection_hook
     if not isinstance(installed, Hook):
         raise RuntimeError("Fencewright's hook is not the one that Triton has now")
@@ -717,8 +713,7 @@ class InstallOptions(TypedDict, total=False):
 
 @contextmanager
 def enabled(mode: Mode, **options: Unpack[InstallOptions]) -> Generator[Hook]:
-    """``install`` with its options for a while; raises what that raises, and what ``leave``
-    raises."""
+    """``install`` with its options for a while; raises as that and ``leave`` do."""
     hook = install(mode, **options)
     try:
         yield hook

@@ -31,8 +31,7 @@ class Lookup(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
-    """The behaviour of an access at each cache; without a last-level cache, nothing is looked up
-    there."""
+    """The behaviour of an access at each cache; a missing last-level cache has none."""
 
     l1: Lookup
     l2: Lookup

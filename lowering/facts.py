@@ -54,8 +54,7 @@ CLAMPS = (
 
 @dataclass(frozen=True, slots=True)
 class CacheClamp:
-    """A row: under ``fact``, ``mnemonic`` with ``bits`` may as well be ``narrow``, None:
-    nothing."""
+    """A row: under ``fact``, ``mnemonic`` with ``bits`` may be ``narrow``, None: nothing."""
 
     fact: Fact
     generation: Generation
@@ -128,8 +127,7 @@ CUDA_ATOMICS_ROWS = (
 
 
 def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
-    """The facts called ``names``. Raises ``UnsupportedError`` for one that ``target`` has no use
-    for."""
+    """The facts called ``names``. Raises ``UnsupportedError`` for one useless to ``target``."""
     architecture = backend_of(target).architecture
     useful = {each.fact for each in CLAMPS if each.architecture == architecture}
     of_atomics = (*ELEMENT_ROWS, *CUDA_ATOMICS_ROWS)
@@ -154,8 +152,7 @@ def are_write_backs_cumulative(facts: frozenset[Fact], target: str) -> bool:
 
 
 def are_elements_unordered(facts: frozenset[Fact], target: str) -> bool:
-    """True where ``facts`` promise that elements of one operation have no order that ``target``
-    keeps."""
+    """True where ``facts`` promise that one operation's elements have no order on ``target``."""
     architecture = backend_of(target).architecture
     return any(row.fact in facts and row.architecture == architecture for row in ELEMENT_ROWS)
 

@@ -80,8 +80,7 @@ SKELETON: dict[tuple[Operation, Ordering], Steps] = {
 }
 
 VOLATILE: dict[Operation, Steps] = {_L: _VOLATILE, _S: _VOLATILE}
-"""The steps of a weak volatile access: it is also waited for. Volatile adds nothing to an
-atomic."""
+"""The steps of a weak volatile access, which is waited for; an atomic has none besides."""
 
 _READ_ONLY = Illegal("a load cannot release, it writes nothing", ("relaxed", "acquire", "seq_cst"))
 _WRITE_ONLY = Illegal("a store cannot acquire, it reads nothing", ("relaxed", "release", "seq_cst"))

@@ -65,8 +65,7 @@ def options_of(target: Target) -> dict[str, Any]:
 
 
 def several(what: str, given: Iterable[str]) -> tuple[str, ...]:
-    """The words ``given``. Raises ``UnsupportedError`` for a string, whose items are its
-    letters."""
+    """The words ``given``. Raises ``UnsupportedError`` for a string, which is letters."""
     if isinstance(given, str):
         raise UnsupportedError(f"{what} '{given}'", "one word for several", (f"['{given}']",))
     return tuple(given)

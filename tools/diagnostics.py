@@ -133,8 +133,7 @@ class _VersionAction(Action):
 
 
 def _check_memory_limit() -> None:
-    """Raises :class:`ToolError` where the environment has no size for the memory of
-    explorations."""
+    """Raises :class:`ToolError` where the environment has no size for explorations' memory."""
     try:
         memory_limit()
     except ValueError as problem:
@@ -421,8 +420,7 @@ _OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg")
 
 
 def is_picture(output: str) -> bool:
-    """True where a file is to be a picture, by its name. Raises ``ToolError`` for one of another
-    kind."""
+    """True of a picture, by the file's name. Raises ``ToolError`` for one of another kind."""
     if output.lower().endswith(_OTHER_PICTURES):
         raise error(f"a picture is written as .svg, not as '{output}'", "fence-sim")
     return output.endswith(".svg")

@@ -50,8 +50,7 @@ NAME = "fence-check"
 
 
 def _reports(arguments: Namespace) -> Iterator[FileReport]:
-    """The reports on all inputs, in their order; ``arguments`` gets the files of folders that were
-    not read."""
+    """The reports on all inputs, in order; ``arguments`` gets the unread files of folders."""
     for path in arguments.inputs:
         if os.path.isdir(path):
             yield from _reports_in(path, arguments)

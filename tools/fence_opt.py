@@ -414,8 +414,7 @@ class FenceOptMain(xDSLOptMain):
         return self.args.imports or self.args.frontend
 
     def _check_frontend(self) -> None:
-        """Raise ``ToolError`` where ``-f`` says something else than the other flags, or has
-        options."""
+        """Raise ``ToolError`` where ``-f`` contradicts the other flags, or has options."""
         given, imports = self.args.frontend, self.args.imports
         if given not in (None, *self.available_frontends):
             raise error(f"-f {given}: it has no options here", NAME)
@@ -600,8 +599,7 @@ class FenceOptMain(xDSLOptMain):
             sys.exit(1)
 
     def _check_outputs(self) -> None:
-        """Raise :class:`ToolError` if an output would take the place of the input or of the
-        other."""
+        """Raise :class:`ToolError` for an output in the place of the input or of the other."""
         name = self.get_input_name()
         outputs = {"-o": self.args.output_file, f"{REMARKS}-output": self.args.remarks_output}
         check_folders(outputs.values())

@@ -385,8 +385,7 @@ def _steps(
 
 
 def convert(arguments: Namespace) -> int:
-    """``fence-sim convert``: between ``.litmus`` in columns and ``.mlir``; columns to those of
-    Dat3M."""
+    """``fence-sim convert``: ``.litmus`` in columns to ``.mlir`` and back, or to Dat3M's."""
     path = arguments.input
     text = read_text(path)
     if is_columns(path, text):

@@ -1,5 +1,4 @@
-"""Outputs that would take the place of inputs, or of each other, refused before anything is
-done."""
+"""Outputs in the place of inputs, or of each other, refused before anything is done."""
 
 import os
 from collections.abc import Iterable, Mapping

@@ -48,8 +48,7 @@ def print_or_fail(name: str, text: Callable[[], str]) -> int:
 
 
 def ends_silently(failure: BaseException) -> bool:
-    """True where ``failure`` comes from a stream whose reader is gone; nothing is written to any
-    then."""
+    """True where ``failure`` is of a stream whose reader is gone; then nothing is written."""
     if not isinstance(failure, BrokenPipeError) or not _is_abandoned():
         return False
     forget_streams()

@@ -1,5 +1,4 @@
-"""Long work on several processes or machines: ``--jobs``, ``--cluster``, and files run side by
-side."""
+"""Long work on processes or machines: ``--jobs``, ``--cluster``, and files side by side."""
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -138,8 +137,7 @@ def _results(
 
 
 _TASKS, _MOST_FILES = 64, 50
-"""Files are put together to as many tasks or more, of so many files at most: a task costs a
-millisecond."""
+"""Files are put together to so many tasks or more, at most so many in one: each costs 1 ms."""
 
 
 def _run_files(

@@ -120,8 +120,7 @@ def _forbids(condition: Condition) -> bool:
 def run_campaign(
     tests: Iterable[PtxLitmusTest], device: GpuDevice, stress: Stress, target: str
 ) -> Iterator[Row]:
-    """Run every test, those in one CTA or cluster also in shared memory, then the planted bugs
-    among them."""
+    """Run every test, in shared memory too if of one cluster, then the planted bugs among them."""
     listed = {test.name: test for test in tests}
     for test in listed.values():
         yield _row(test, device, stress, target)

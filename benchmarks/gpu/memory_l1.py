@@ -88,8 +88,7 @@ ROOM = 128
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Accesses of one warp to the same bytes, in order; only the first ``lanes`` take part in the
-    middle."""
+    """Accesses of one warp to the same bytes, in order; ``lanes`` take part in the middle."""
 
     accesses: tuple[str, ...]
     pattern: str
@@ -188,8 +187,7 @@ PREDICTED = tuple(each for each in METRICS if "op_st_lookup" not in each and "lt
 
 
 def kernel(launch: Launch) -> str:
-    """A PTX module of one kernel. Each access has an address register and a parameter of its
-    own."""
+    """A PTX module of one kernel; each access has its own address register and parameter."""
     lines: list[str] = []
     for number, access in enumerate(launch.accesses):
         if access.startswith("fence"):

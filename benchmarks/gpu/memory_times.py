@@ -129,8 +129,7 @@ RATE_STEPS = 4096
 
 
 def rate_kernel(body: str) -> str:
-    """A kernel of 1024 threads an SM whose loop has ``body``: at %near shared, at %at global
-    memory."""
+    """A kernel of 1024 threads an SM that loops over ``body``: %near shared, %at global."""
     return f"""{HEAD}
 .visible .entry rate(.param .u64 data) {{
 .shared .align 128 .b8 room[16384];
@@ -175,8 +174,7 @@ RATES = (
     ("shared", 8 * 16, _loads("ld.volatile.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%near];")),
     ("L1", 8 * 16, _loads("ld.relaxed.cta.global.v4.u32 {%v0, %v1, %v2, %v3}, [%at];")),
 )
-"""The level, the bytes that a lane's step reads of it, and the step. Registers: operands of an
-FMA."""
+"""The level, the bytes that a lane's step reads, and the step. Registers: those of an FMA."""
 
 
 def rates(device: Device) -> Iterator[str]:

@@ -113,8 +113,7 @@ def _ptx_test(module: ModuleOp, setting: Setting) -> PtxTest:
 def _forms(
     test: PtxTest, plain: PtxProgram, meant: Run, seed: int
 ) -> Iterator[tuple[Form, PtxProgram]]:
-    """What to run; of the weakened forms those that are wrong by the PTX model, a mutant if one is
-    found."""
+    """The forms to run; of weakened ones those wrong by the PTX model, a mutant if found."""
     best = test.test.program
     yield Form.LOWERED, best
     if plain != best:
@@ -235,8 +234,7 @@ def markdown(totals: Totals, machine: str, first: int) -> str:
 
 
 def report(totals: Totals, machine: str, first: int, output: Path) -> int:
-    """Write random.md and random.json to ``output``; the exit status, 1 if something is not
-    right."""
+    """Write random.md and random.json to ``output``; the exit status, 1 where one is wrong."""
     output.mkdir(parents=True, exist_ok=True)
     (output / "random.md").write_text(markdown(totals, machine, first))
     data = {

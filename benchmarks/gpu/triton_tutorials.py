@@ -300,8 +300,7 @@ def cpu_seconds() -> float:
 
 
 def ptx_of(kernels: Any, name: str) -> str:
-    """The PTX of the one version of a kernel that was compiled, without its places in the
-    source."""
+    """The PTX of the one version of a kernel that was compiled, without places in the source."""
     kernel = getattr(kernels, name)
     (cache, *_), *others = kernel.device_caches.values()
     (compiled,) = cache.values()

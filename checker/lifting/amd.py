@@ -267,8 +267,7 @@ class _Reader:
         return self.arguments.pointer(key, space.number)
 
     def _sources(self) -> Mapping[int, tuple[frozenset[str], ...]]:
-        """By the ``id`` of a step that accesses memory, where the registers of its address come
-        from."""
+        """By the ``id`` of a step that accesses memory, the origins of its address registers."""
         blocks = self.code.flow.blocks
         accesses = {
             self.labels[id(step)]: step

@@ -93,8 +93,7 @@ class _Reader:
         self.loaded: dict[str, Value] = {}
 
     def _sources(self) -> Mapping[int, Definitions]:
-        """For each instruction, where the registers that are written more than once have values
-        from."""
+        """For each instruction, the origins of registers that are written more than once."""
         several = {name for name, written in self.places.written.items() if written is None}
         if not several:
             return {each.number: {} for each in self.function.instructions}
@@ -187,8 +186,7 @@ class _Reader:
         return Branch(targets, self._condition(block, each, register))
 
     def _condition(self, block: PtxBlock, each: PtxInstruction, register: str) -> Comparison:
-        """A predicate's condition: a comparison of a value that the block has loaded, or an
-        argument."""
+        """A predicate's condition: a comparison with what the block loaded, or an argument."""
         label = self.labels[each.number]
         before = [e for e in block.instructions if e.number < each.number]
         made = next((e for e in reversed(before) if register in e.statement.defines), None)

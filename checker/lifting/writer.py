@@ -135,8 +135,7 @@ class Comparison:
 
 
 Operation = Access | str
-"""An operation of a block; text: one that synchronises, or an asynchronous copy, as it is
-written."""
+"""An operation of a block; text: a synchronising one or an asynchronous copy, as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +177,7 @@ def choice(
     label: str,
     targets: Sequence[str],
 ) -> Iterator[Block]:
-    """The block ``name``, which goes on at one of several places: a row of branches, each by an
-    argument."""
+    """The block ``name``, which goes on at one of several places: branches by arguments."""
     for n, target in enumerate(targets[:-1]):
         last = n == len(targets) - 2
         other = targets[-1] if last else f"{name}_or{n}"
@@ -282,8 +280,7 @@ def _either(known: Definitions, coming: Definitions) -> Definitions:
 
 
 Computation = tuple[Sequence[str], Sequence[str], Mapping[str, Value]]
-"""An instruction: registers that it defines, those it computes them from, and values loaded to
-registers."""
+"""An instruction: registers defined, those computed from, and values loaded to registers."""
 
 
 def loaded_by(computations: Iterable[Computation], registers: Iterable[str]) -> Value | None:

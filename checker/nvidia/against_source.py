@@ -161,8 +161,7 @@ class PtxComparer(Comparer[PtxInstruction]):
         return order, rule, others, partial(self._lack, order)
 
     def _lack(self, order: Order, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
-        """The fence or the ordering that is missing, or that the code has them the other way
-        round."""
+        """The fence or the ordering that is missing, or that the code has the wrong way round."""
         if self.orders.is_open(order, earlier.code, later.code, scope):
             return Lack(f"{_said(order, later, scope)}: {_lacks(order, later, scope)} is missing")
         if self._is_moved(earlier, later):
@@ -230,8 +229,7 @@ def _lacks(order: Order, later: _Aligned, scope: Scope) -> str:
 
 
 def with_lines_of_ptx(code: PtxFile, numbered: PtxFile) -> tuple[PtxFile, dict[str, str]]:
-    """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and
-    why."""
+    """``code`` with the ``.loc`` of a numbered copy; the functions that differ, and why."""
     functions, problems = compiled_twice(code.functions, numbered.functions, _with_lines)
     return replace(code, functions=functions), problems
 

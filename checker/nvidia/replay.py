@@ -49,8 +49,7 @@ _BYTES = (1 << 16, 1 << 22)
 _OF_CLUSTERS = ("mapa", "barrier cluster arrive", "barrier cluster wait")
 """The operations of kernels that are launched in clusters, where none are declared."""
 _CLUSTER = 8
-"""CTAs of a cluster without an attribute. Source: CUDA Programming Guide, "Compute
-Capabilities"."""
+"""CTAs of a cluster by default. Source: CUDA Programming Guide, "Compute Capabilities"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +141,7 @@ class Replayer:
         return found or Replay(False, reason or "no execution has this race")
 
     def _execute(self, launch: Launch, pair: _Pair, most: int) -> tuple[str, bool]:
-        """Execute a launch until it has a race of a pair; the problem that ends it, True if out of
-        bounds."""
+        """Execute a launch up to a race of a pair; the problem that ends it, True out of bounds."""
         for execution in islice(self._executions(launch), most):
             outcome = execution.run.outcome
             self.steps += outcome.steps + execution.detector.accesses
@@ -163,8 +161,7 @@ class Replayer:
         return executions(self.module, launch, limit=_MOST_TURNS, most=_MOST_STEPS_OF_ALL)
 
     def _note(self, execution: Execution, race: Race, launch: Launch) -> None:
-        """Keep a race by its two instructions; of one value that both write, until there is
-        another."""
+        """Keep a race by its two instructions; one of equal values only until there is another."""
         sites = execution.detector.sites
         pair = frozenset(sites[access.site].key for access in (race.first, race.second))
         if race.same_value:

@@ -130,8 +130,7 @@ class WaitAnalysis:
             yield from (early[flight] for flight in sorted(early, key=_first))
 
     def idle(self) -> Iterator[PtxInstruction]:
-        """The waits for groups that leave as much in flight as there may be, in the order of the
-        text."""
+        """The waits for groups that leave all that can be in flight, in the order of the text."""
         committed = [row for row in self._waited if row.commit]
         if not self.function.is_entry or not committed:
             return
@@ -248,8 +247,7 @@ class WaitAnalysis:
         )
 
     def _later(self, flight: _Flight, block: int, following: int) -> _Flight:
-        """An operation after an edge, which may lead to another iteration than that of its
-        issue."""
+        """An operation after an edge, which may lead to another iteration than its issue's."""
         loop = self.registers.loops.get(following)
         issue = self.operations[flight.operation].block
         if loop is None or not {block, issue} <= loop.blocks:

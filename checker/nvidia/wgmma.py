@@ -85,8 +85,7 @@ class ProductAnalysis:
 
 
 def _copied(each: PtxInstruction) -> frozenset[str] | None:
-    """The registers that an instruction copies, none of a constant; None: it does something
-    else."""
+    """The registers that an instruction copies, none of a constant; None: it is no copy."""
     statement = each.statement
     if statement.operation != "mov" or len(statement.operands) != 2 or statement.guard:
         return None

@@ -160,8 +160,7 @@ class _Beyond:
 
 
 class _Intervals:
-    """By the number of a barrier: the points before it and after it, and the barriers next to
-    it."""
+    """By the number of a barrier: the points before and after it, and its neighbours."""
 
     def __init__(self, kernel: Kernel, barriers: Iterable[Barrier], beyond: _Beyond):
         self.kernel = kernel

@@ -345,8 +345,7 @@ def _step(
 
 
 def is_kept(step: Step, text: str, judged: Judgement, judge: Judge, *, needs_proof: bool) -> bool:
-    """True where the text stays as good with a step: no finding more but further surplus, and
-    no proof less."""
+    """True where the text stays as good with a step: no new finding but surplus, no less proof."""
     proof = judged.proofs.get(step.function)
     if needs_proof and (proof is None or proof.kind is not VerdictKind.RACE_FREE):
         return False

@@ -47,8 +47,7 @@ Judge = TypeVar("Judge", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Generic[Judge]):
-    """The result for one function. ``comparer``: what judged its pairs; None: nothing was
-    judged."""
+    """The result for one function. ``comparer``: what judged its pairs; None: no pair was."""
 
     function: str
     alignment: Alignment | None
@@ -76,8 +75,7 @@ class Aligned(Generic[Code]):
 
 @dataclass(frozen=True, slots=True)
 class Pair(Generic[Code]):
-    """Two operations of the code, the earlier of which is required before the later at
-    ``scope``."""
+    """Two operations of the code, the first required before the second at ``scope``."""
 
     earlier: Code
     later: Code
@@ -137,8 +135,7 @@ class Comparer(ABC, Generic[Code]):
 
     @abstractmethod
     def analyse(self, alignment: Alignment) -> Iterator[tuple[Code, int, bool]]:
-        """Analyse the code; its operations, their keys in the alignment, and which are mere
-        loads."""
+        """Analyse the code; its operations, their keys in the alignment, and the mere loads."""
 
     @abstractmethod
     def scope_of(self, scope: Scope) -> Scope:

@@ -72,8 +72,7 @@ class _State:
 def passed_on(
     function: SourceFunction, hierarchy: Hierarchy
 ) -> dict[tuple[Order, int], RequiredOrder]:
-    """Every pair that the function asks for, as ``Obligations`` has them: by the later
-    operation."""
+    """Every pair of the function, as ``Obligations`` has them: by the later operation."""
     most = function.most_threads
     if most is not None and most <= hierarchy.wave:
         return {}

@@ -1,5 +1,4 @@
-"""Source and code that were compiled twice, once as they are and once with a line for each
-instruction."""
+"""Source and code, compiled as they are and with a line for each instruction."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -23,8 +23,7 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
 SCOPES = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
-"""The scopes at which an order can be required on GFX9, narrowest first; a cluster's is the
-agent's."""
+"""The scopes of orders on GFX9, narrowest first; a cluster's is the agent's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +44,7 @@ class Hierarchy:
 
 GFX9 = Hierarchy(SCOPES, 64)
 PTX = Hierarchy((Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM), 1)
-"""PTX orders the threads of a warp no more than others. Source: PTX ISA, Memory Consistency
-Model."""
+"""PTX orders a warp's threads like others. Source: PTX ISA, Memory Consistency Model."""
 
 
 class Order(FastStrEnum):
@@ -185,8 +183,7 @@ class _Finder:
         )
 
     def _rank(self, operation: SourceOperation) -> int:
-        """The rank of an operation's scope: LDS is a work-group's, and a barrier but the
-        cluster's."""
+        """The rank of an operation's scope: LDS and all but cluster barriers are a work-group's."""
         rank = self.ranks[operation.scope]
         if operation.kind is Kind.BARRIER and operation.scope is not Scope.CLUSTER:
             return 0

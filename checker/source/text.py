@@ -347,8 +347,7 @@ class _Body:
             self.succeeded[found[1]] = (number, not positive)
 
     def _tested(self, text: str) -> tuple[str, int] | None:
-        """The block that a branch goes to only if a compare-exchange has succeeded, and that
-        one."""
+        """The block that a branch goes to only if a compare-exchange succeeds, and that one."""
         found = _TESTED.match(text)
         if found is None or found[2].rstrip(",") == found[3] or found[1] not in self.succeeded:
             return None

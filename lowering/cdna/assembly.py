@@ -226,8 +226,7 @@ class _Translations:
         self.pending = set(pending)
 
     def wait_before(self, line: Printed) -> bool:
-        """True where the line overwrites such a register, so that it has to wait; counts it as
-        issued."""
+        """True where the line overwrites such a register and has to wait; counts it as issued."""
         waits = not self.pending.isdisjoint(line.effect.sets)
         if waits or _WAITS_FOR_ALL.match(line.text):
             self.pending.clear()

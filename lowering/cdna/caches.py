@@ -49,8 +49,7 @@ class Visibility(IntEnum):
 ACCESS_NOUNS: Mapping[Kind, str] = MappingProxyType(
     {Kind.LOAD: "load", Kind.STORE: "store", Kind.RMW: "atomic"}
 )
-"""The accesses to global memory (flat ones included) whose policy bits differ, as pages call
-them."""
+"""The accesses to global memory, flat ones too, whose policy bits differ, by pages' names."""
 
 ACCESS_KINDS = tuple(ACCESS_NOUNS)
 

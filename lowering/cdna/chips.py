@@ -153,8 +153,7 @@ class SplitMode:
 
 @dataclass(frozen=True, slots=True)
 class NamedBarriers:
-    """Barriers for some of a work-group's waves, numbered from 1; a kernel reserves them in
-    groups."""
+    """Barriers for some of a work-group's waves, from 1; a kernel reserves them in groups."""
 
     count: int
     group: int
@@ -227,8 +226,7 @@ class ChipRow:
 
     @property
     def splits_counters(self) -> bool:
-        """True where loads, stores and LDS have counters of their own, each with its wait
-        instruction."""
+        """True where loads, stores and LDS have counters and wait instructions of their own."""
         return Counter.LOADCNT in self.counters
 
     @property

@@ -17,8 +17,7 @@ class Unit(FastStrEnum):
 
 
 TO_MEMORY = frozenset({Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY})
-"""The kinds of instructions that access memory; a copy is between memory and LDS, beside the
-wave."""
+"""The kinds that access memory; a copy is between memory and LDS, beside the wave."""
 
 
 @dataclass(frozen=True, slots=True)

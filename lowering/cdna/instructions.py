@@ -583,8 +583,7 @@ def _read_on(chip: str) -> frozenset[tuple[str, bool]]:
 
 
 def has_instruction(chip: str, row: InstructionRow) -> bool:
-    """True where a chip has the instruction of ``row``; of one that is only read, as far as is
-    known."""
+    """True where a chip has the instruction of ``row``; of one only read, as far as known."""
     return chip in row.chips or (row.mnemonic, row.returns) in _read_on(chip)
 
 

@@ -15,8 +15,7 @@ from fencewright.lowering.vocabulary import FLOAT_KINDS, AddressSpace, Operation
 
 @dataclass(frozen=True, slots=True)
 class OtherForm:
-    """Updates that a chip has no instruction for, and that become other instructions than a
-    loop."""
+    """Updates without an instruction of a chip that become other instructions than a loop."""
 
     kinds: frozenset[RmwKind]
     types: frozenset[ValueType]

@@ -1,2 +1,1 @@
-"""LLVM's words: architectures, scopes, orderings, and in ``intrinsics`` the effects of
-intrinsics."""
+"""LLVM's words: architectures, scopes, orderings; the effects of ``intrinsics``."""

@@ -156,13 +156,11 @@ IMMEDIATES: Mapping[str, tuple[int, int]] = MappingProxyType(
         "barrier cluster wait": (0, 0),
     }
 )
-"""The least and the greatest number of constants of a barrier. Source: PTX ISA, bar;
-barrier.cluster."""
+"""The constants of a barrier, at least and at most. Source: PTX ISA, bar; barrier.cluster."""
 BARRIERS = 16
 """The named barriers of a work-group. Source: PTX ISA, bar."""
 WARP = 32
-"""The threads of a warp, of which those at a barrier are a multiple. Source: PTX ISA, WARP_SZ;
-bar."""
+"""The threads of a warp; a barrier has a multiple of them. Source: PTX ISA, WARP_SZ; bar."""
 _LETTERS = ("b", "u", "s", "f", "bf")
 """Of types whose values registers hold."""
 _TYPES_OF = {"cvt": 2, "fence": 0, "bar": 0, "barrier": 0}

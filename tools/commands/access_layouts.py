@@ -1,5 +1,4 @@
-"""fence-sim access --suggest: paddings and XOR swizzles of a tile, with the counts of each
-instruction."""
+"""fence-sim access --suggest: paddings and XOR swizzles of a tile, with their counts."""
 
 import re
 import shlex

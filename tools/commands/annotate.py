@@ -26,8 +26,7 @@ _PAGE = (".html", ".htm")
 
 
 def annotated(path: str, file: str, content: bytes, arguments: Namespace) -> Iterator[str]:
-    """The lines of a file with notes, as HTML if the output is called so; raises as
-    ``report_of``."""
+    """The lines of a file with notes, HTML for such a name; raises as ``report_of``."""
     of_kind = _ptx if is_ptx_file(path, content) else _assembly
     code = of_kind(content, file, arguments)
     is_page = Path(arguments.output or "").suffix in _PAGE

@@ -105,16 +105,14 @@ def unreadable(path: str, problem: Exception) -> FileReport:
 
 
 def status_of_unread(path: str, problem: Exception) -> int:
-    """The exit status for a file that could not be read, once that is printed; raises as
-    ``unreadable``."""
+    """The exit status for an unread file, once that is printed; raises as ``unreadable``."""
     unread = unreadable(path, problem)
     print(*unread.problem, sep="\n", file=sys.stderr)
     return unread.problem_status
 
 
 def named_content(path: str, arguments: Namespace) -> tuple[str, bytes]:
-    """The name of an input in messages, and its content, none for ``--run``. Raises
-    ``OSError``."""
+    """The name of an input in messages, and its content, none for ``--run``; or ``OSError``."""
     file = STDIN if path == "-" else path
     return file, b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
 
@@ -122,8 +120,7 @@ def named_content(path: str, arguments: Namespace) -> tuple[str, bytes]:
 def report_or_problem(
     path: str, arguments: Namespace, read: Callable[[str, Namespace], FileReport]
 ) -> FileReport:
-    """The report that ``read``, as ``report_on``, makes of one file: no fault of it affects the
-    others."""
+    """The report that ``read``, as ``report_on``, makes of a file; its faults stay its own."""
     try:
         return read(path, arguments)
     except Exception as problem:

@@ -70,8 +70,7 @@ def add_options(group: "_ArgumentGroup") -> None:
 
 
 def facts_in(text: str) -> tuple[Fact, ...]:
-    """The facts of a comma-separated list. Raises ``ArgumentTypeError`` for one without an effect
-    here."""
+    """The facts of a comma-separated list. Raises ``ArgumentTypeError`` for useless ones."""
     names = [each.strip() for each in text.split(",")]
     for name in names:
         if name not in _FACTS:
@@ -162,8 +161,7 @@ class CodeAndSource(ABC, Generic[CodeText, Judge]):
         return replace(self, source=_source(source, self.ARCHITECTURE), files=files_in(text))
 
     def compiled(self, path: str, done: "Compiled") -> Self:
-        """The code that a compiler made of ``path``, with lines. Raises ``OSError``,
-        ``SourceError``."""
+        """A compiler's code of ``path``, with lines. Raises ``OSError``, ``SourceError``."""
         from fencewright.checker.source.numbered import with_places
         from fencewright.checker.source.text import read_source
 
@@ -222,8 +220,7 @@ class PtxAndSource(CodeAndSource["PtxFile", "PtxComparer"]):
 def assuming(
     beside: AssemblyAndSource | PtxAndSource, facts: Sequence[Fact]
 ) -> AssemblyAndSource | PtxAndSource:
-    """Code and source where ``facts`` hold. Raises ``ToolError`` for one that a target has no use
-    for."""
+    """Code and source where ``facts`` hold. Raises ``ToolError`` for one useless to a target."""
     if not facts or beside.source is None:
         return beside
     if isinstance(beside, AssemblyAndSource):

@@ -228,8 +228,7 @@ def _verdict(condition: Condition, positive: int, negative: int) -> bool:
 
 
 def run_on_gpu(arguments: Namespace) -> int:
-    """``fence-sim run-gpu``: the exit status of the worst of the tests. Raises
-    :class:`ToolError`."""
+    """``fence-sim run-gpu``: the status of the worst test. Raises :class:`ToolError`."""
     if arguments.witness is not None or arguments.fixed is not None:
         return _show_witness(arguments)
     stress = _stress(arguments)

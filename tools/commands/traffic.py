@@ -224,8 +224,7 @@ _PIECE = 1 << 20
 def _in_pieces(
     count: int, kind: "np.dtype[Any]", numbers: "Callable[[int, int], NDArray[Any]]"
 ) -> "NDArray[Any]":
-    """An array of numbers from ``first`` up to ``last``, made in pieces: they are wider than its
-    own."""
+    """An array of numbers from ``first`` to ``last``, in pieces, which are wider than its own."""
     import numpy as np
 
     found = np.empty(count, dtype=kind)

@@ -1,2 +1,1 @@
-"""The programs called within another process: by tests, by the documentation, by a page in a
-browser."""
+"""The programs called within another process: by tests, the documentation, a browser."""

@@ -226,8 +226,7 @@ LLVM_IR_SETTINGS = (
         for each in CDNA_SETTINGS
     ),
 )
-"""Every CDNA setting for programs in LLVM IR of every form, and then with a fact of LLVM IR
-alone."""
+"""Every CDNA setting for LLVM IR of every form, then with a fact of LLVM IR alone."""
 
 CLUSTER_LLVM_IR_SETTINGS = _in_llvm_ir(CLUSTER_SETTINGS)
 """The same of chips with clusters."""
@@ -248,8 +247,7 @@ def llvm_ir_settings_on(chip: str) -> tuple[Setting, ...]:
 
 
 def llvm_ir_setting_of(seed: int, chip: str | None = None) -> Setting:
-    """The setting that a seed's program is checked on in LLVM IR, one of ``chip`` if that is
-    said."""
+    """The setting that a seed's program is checked on in LLVM IR, of ``chip`` if given."""
     if chip is None:
         return LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)]
     on = llvm_ir_settings_on(chip)
@@ -264,8 +262,7 @@ def settings_on(chip: str) -> tuple[Setting, ...]:
 
 
 def settings_of(seed: int, chip: str | None = None) -> tuple[Setting, ...]:
-    """The settings that a seed's program is checked on: one of ``chip``, or of each
-    architecture."""
+    """The settings that a seed's program is checked on: of ``chip``, or each architecture."""
     if chip is not None:
         on = settings_on(chip)
         return (on[seed % len(on)],)
@@ -655,8 +652,7 @@ def campaign(
 
 
 def smallest(violation: Violation, chip: str | None = None) -> tuple[SmallProgram, str]:
-    """The smallest program found that shows the fault of a seed (on ``chip``), and the pass to
-    blame."""
+    """The smallest program found that shows a seed's fault (on ``chip``), and its pass."""
     setting = SETTINGS[violation.setting]
 
     def fails(program: SmallProgram) -> bool:

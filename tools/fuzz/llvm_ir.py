@@ -36,8 +36,7 @@ _O2 = 2
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """The way in which LLVM IR is lowered and compiled; ``edit``: only lines that change are
-    rewritten."""
+    """The way in which LLVM IR is lowered and compiled; ``edit``: only changed lines anew."""
 
     configuration: CdnaConfiguration
     l2_per_agent: L2PerAgent = L2PerAgent.MANY

@@ -251,8 +251,7 @@ class _KernelWriter:
     def access(
         self, text: str, location: str | None = None, result: str = "", stored: str = "0"
     ) -> None:
-        """An instruction with places for its pointer and value, here or in a function of its
-        own."""
+        """An instruction with places for its pointer and value, here or in its own function."""
         pointer = "ptr addrspace(1) null" if location is None else self.pointer(location)
         if not self.form.calls or not self.is_called():
             text = text.replace(_POINTER, pointer).replace(_VALUE, stored)

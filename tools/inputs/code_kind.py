@@ -113,8 +113,7 @@ _NOT_MLIR = (
 
 
 def advice_for_mlir(text: str, problem: str) -> str:
-    """The way to read a text that is no MLIR in this form, for whose ``problem``; "" if none is
-    known."""
+    """The way to read a text that is no MLIR here, for whose ``problem``; "" if unknown."""
     if problem.endswith("does not have a custom format."):
         return f"{problem.rstrip('.')}; mlir-opt --mlir-print-op-generic writes the generic one"
     return next((advice for line, advice in _NOT_MLIR if line.search(text)), "")

@@ -19,8 +19,7 @@ _NUMBERED = ("--strip-debug", "-passes=debugify", "-debugify-level=locations")
 _TIMEOUT = 300
 
 _UNVERIFIED = ("-disable-verify",)
-"""LLVM loses the compile unit where it lowers buffer fat pointers; the code without lines is
-verified."""
+"""LLVM loses the compile unit with buffer fat pointers; the code without lines is verified."""
 
 _READING = ("opaque-pointers",)
 """Options that say how LLVM IR is read, which ``opt`` needs as well."""

@@ -63,8 +63,7 @@ def configuration(path: str | None, *, isolated: bool) -> Configuration:
 
 
 def _has_table(path: Path) -> bool:
-    """True of a project that configures fence-check; others may have files that only they can
-    read."""
+    """True of a project that configures fence-check; other files may be unreadable."""
     return TABLE in (text := read_text(str(path))) and TABLE in _parsed(text, path).get("tool", {})
 
 

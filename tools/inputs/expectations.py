@@ -109,8 +109,7 @@ class Expectations:
 
 
 SECONDS = 2.0
-"""The time of this process to match one message; to see that (a+)+b does not match may take for
-ever."""
+"""The time to match one message; that (a+)+b does not match may take for ever to see."""
 
 
 def _line_meant(where: str | None, number: int, annotated: set[int]) -> int:

@@ -199,8 +199,7 @@ class _Reader:
         return blank.end()
 
     def _past(self, place: int, bracket: str, *, optional: bool = False) -> int:
-        """Behind the bracket that closes the one at ``place``, or ``place`` if that is
-        ``optional``."""
+        """Behind the bracket that closes that at ``place``; ``place`` if ``optional``."""
         if not self.text.startswith(bracket, place):
             if optional:
                 return place

@@ -139,7 +139,6 @@ def told_of(
     """The preparation of the one reason of a pass, ``text``, for any change to a ``kind``."""
 
     def prepare(module: ModuleOp, following: ModulePass) -> Reason:
-        del module, following
         return lambda finding: (text,) if isinstance(finding.before.op, kind) else None
 
     return prepare

@@ -40,8 +40,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedCode:
-    """The text of a file with notes. ``comment``: what a comment begins with; ``summary``: a
-    line."""
+    """The text of a file with notes. ``comment``: begins a comment; ``summary``: a line."""
 
     file: str
     lines: Sequence[str]

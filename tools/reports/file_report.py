@@ -304,8 +304,7 @@ class VerdictCounts:
     why: tuple[str, ...]
 
     def text(self, *, has_reasons: bool = True) -> str:
-        """``2 proved, 1 with a race, 0 not judged``; the way to the reasons, where they are not
-        printed."""
+        """``2 proved, 1 with a race, 0 not judged``; and the way to reasons not printed."""
         reasons = self.why or (
             ("--prove prints why",) if self.not_judged and not has_reasons else ()
         )
@@ -341,8 +340,7 @@ def relative_path(file: str) -> str:
 
 
 def dumped(document: dict[str, Any] | list[dict[str, object]]) -> str:
-    """A document as JSON, with names of files as they are printed: no reader takes half a
-    character."""
+    """A document as JSON, with printable names of files: no reader takes half a character."""
     return json.dumps(_printable(document), indent=2)
 
 

@@ -40,8 +40,7 @@ def _fields(dimensions: str | None) -> int:
 
 
 def array_in(text: str, kernel: str, name: str, names: Sequence[str]) -> str:
-    """The name of a shared array in a Python source; none where the kernel there has not as many
-    as ``names``."""
+    """The name of a shared array in a Python source; none where the kernel has not ``names``."""
     for _, body in _definitions(text, kernel.partition("(")[0]):
         found = [each[1] for each in _SHARED.finditer(body)]
         if len(found) == len(names) and name in names:

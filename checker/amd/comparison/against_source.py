@@ -108,8 +108,7 @@ class AmdComparer(Comparer[Operation]):
     # Pairs that are not ordered
 
     def checks(self, later: _Aligned) -> Iterator[Check[Operation]]:
-        """Before a write the pending ones, in flight or seen by the wave alone; before a read the
-        stale ones."""
+        """Before a write those pending, in flight or seen by one wave; before a read the stale."""
         code, operation = self.lifted.code, later.code
         place = self.lifted.places[operation.number]
         pending = self._at_any(
@@ -214,8 +213,7 @@ class AmdComparer(Comparer[Operation]):
         return Lack(text) if self._may_read(scope) else Lack(text, Level.WARNING, _IF_READ)
 
     def _may_read(self, scope: Scope) -> bool:
-        """True where a wave may read an old value at ``scope``, having acquired from its work-group
-        alone."""
+        """True where a wave may read an old value at ``scope`` that its work-group acquired."""
         if not self.lifted.code.flow.function.descriptor:
             return True  # Its caller may.
         if any(each.kind is Kind.OPAQUE for each in self.lifted.operations[1:]):
@@ -336,8 +334,7 @@ def compare_assembly(
 
 
 def with_lines(code: Assembly, numbered: Assembly) -> tuple[Assembly, dict[str, str]]:
-    """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and
-    why."""
+    """``code`` with the ``.loc`` of a numbered copy; the functions that differ, and why."""
     functions, problems = compiled_twice(code.functions, numbered.functions, _with_lines)
     return replace(code, functions=functions), problems
 

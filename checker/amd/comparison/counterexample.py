@@ -370,8 +370,7 @@ def _told_by(lifted: LiftedFunction, later: Operation, scope: Scope) -> Operatio
 
 
 def _of_one_access(code: Code, pair: Pair[Operation], name: str) -> Counterexample:
-    """A load that is older than the one before it, or a read-modify-write that another one
-    loses."""
+    """A load older than the one before it, or a read-modify-write that another one loses."""
     each, scope = pair.later, pair.scope
     assert each.step is not None
     make = Partner(code.mode, scope)

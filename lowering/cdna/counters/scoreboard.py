@@ -93,8 +93,7 @@ _CACHE_EVENTS = {Counts.YES: (_VECTOR,), Counts.MAY: (_INVALIDATE,), Counts.NO: 
 CACHE_EVENTS: dict[str, tuple[CounterEvent, ...]] = {
     str(mnemonic): _CACHE_EVENTS[row.value] for (mnemonic,), row in CACHE_COUNTS.items()
 }
-"""Cache maintenance; a count that may happen is safe as an uncertain event: not among the younger
-ones."""
+"""Cache maintenance; one that may count is an uncertain event: not among the younger ones."""
 
 SPACE_EVENTS: dict[AddressSpace, tuple[CounterEvent, ...]] = {
     AddressSpace.GENERIC: _FLAT,
@@ -123,8 +122,7 @@ _SPLIT_KINDS: Mapping[Counter, CounterEventKind] = {
     Counter.ASYNCCNT: CounterEventKind.VECTOR,
     Counter.TENSORCNT: CounterEventKind.VECTOR,
 }
-"""The counters that an instruction increments, each of one kind; xcnt is of translations, not
-data."""
+"""The counters that an instruction increments, of one kind each; xcnt: translations."""
 
 
 def split_events_of(row: InstructionRow) -> tuple[CounterEvent, ...]:

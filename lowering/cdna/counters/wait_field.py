@@ -10,8 +10,7 @@ _VMCNT, _EXPCNT, _LGKMCNT = 63, 7, 15
 
 
 def wait_field(chip: str, vmcnt: int | None, lgkmcnt: int | None) -> int | None:
-    """The field that waits for these counts (None: for none); None where the chip's has other
-    bits."""
+    """The field that waits for these counts, or for none (None); None for chips of other bits."""
     if CHIPS[chip].generation not in _GENERATIONS:
         return None
     vector = _VMCNT if vmcnt is None else vmcnt

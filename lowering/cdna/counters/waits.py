@@ -93,8 +93,7 @@ def operand_of(part: WaitCounts) -> str:
 
 @cache
 def wait_lines(counts: WaitCounts, splits_counters: bool) -> tuple[str, ...]:
-    """The instructions that wait for ``counts`` on a chip that does or does not have one a
-    counter."""
+    """The instructions that wait for ``counts`` on a chip with or without one a counter."""
     if splits_counters:
         return tuple(f"{name} {operand_of(part)}" for name, part in split_counts(counts))
     together = counts.only(("vmcnt", "lgkmcnt"))
@@ -116,8 +115,7 @@ def read_wait(mnemonic: str, operand: int) -> WaitCounts | None:
 
 
 def counters_of(mnemonic: str) -> frozenset[str]:
-    """The counters that ``s_wait_*cnt`` or ``s_waitcnt_*cnt`` waits for; none for another
-    instruction."""
+    """The counters that ``s_wait_*cnt`` or ``s_waitcnt_*cnt`` waits for; none for others."""
     return frozenset(_COUNTERS.get(mnemonic, ()))
 
 

@@ -167,8 +167,7 @@ class VectorInstruction(MemoryRow):
 
     @property
     def is_buffer(self) -> bool:
-        """True of one with a buffer descriptor: profilers count those apart from flat and
-        global."""
+        """True of one with a buffer descriptor: profilers count it apart from flat and global."""
         return self.path is Path.BUFFER
 
 
@@ -291,15 +290,13 @@ GROUP = 16
 """Lanes that it serves in a cycle where accesses of up to 4 bytes coalesce."""
 
 PRIVATE_WORD = documented("LLVM AMDGPUUsage, Address Spaces: private", 4)
-"""Bytes of a lane's private memory that lie together: then come the same of the wave's next
-lane."""
+"""Bytes of a lane's private memory that lie together: then come those of the next lane."""
 
 WRITE_REQUEST = 64
 """Bytes of a request to L2 that writes, on every chip."""
 
 PARTIAL_WRITE = 32
-"""Bytes of a request beyond L2 that does not write a whole one: rocprofiler-compute, L2-fabric
-write."""
+"""Bytes of a partial request beyond L2: rocprofiler-compute, L2-fabric write."""
 
 _VCOPY = "rocprofiler-compute tests/workloads/vcopy, counters of MI100, MI200, MI300A, MI300X"
 
@@ -437,8 +434,7 @@ def has_hierarchy(chip: str) -> bool:
 
 
 def hierarchy_of(chip: str, requested: str) -> CdnaHierarchy:
-    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` where there is no
-    row."""
+    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` without a row."""
     if (found := _OF_CHIP.get(chip)) is not None:
         return found
     row = KNOWN_CHIPS.get(chip)

@@ -81,7 +81,6 @@ def write_back_time(chip: str) -> Figure | None:
 
 def time_after_stores(target: str, line: Line, stores: int, sectors: int) -> Figure | None:
     """Nanoseconds of a write-back, independent of outstanding or dirty data; None for all else."""
-    del stores, sectors
     writes_back = work_of(target, line) in (Work.WRITE_BACK, Work.WRITE_BACK_TO_SYSTEM)
     return write_back_time(target) if writes_back else None
 
@@ -148,9 +147,7 @@ def cost_of(target: str, line: Line) -> Cost:
 
 
 def together(target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None:
-    """The number of leading instructions with a price as a whole: None, as waits have prices of
-    their own."""
-    del target, lines
+    """Always None: waits have prices of their own, and no instructions one as a whole."""
     return None
 
 

@@ -9,8 +9,7 @@ from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow
 from fencewright.lowering.table import TableError
 
 EFFECTS = (*LLVM_EFFECTS, *AMDGPU_EFFECTS, *NVVM_EFFECTS)
-"""All rows. Names without one are functions of LLVM that nobody has judged: they may do
-anything."""
+"""All rows. Names without one are functions of LLVM that may do anything."""
 
 
 @cache

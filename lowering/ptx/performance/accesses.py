@@ -26,8 +26,7 @@ SHARED_WORD = 4
 """Banks of shared memory and the bytes of a word in one: CUDA C++ Programming Guide, 5.3.2."""
 
 LOCAL_WORD = documented("CUDA C++ Programming Guide, Local Memory", 4)
-"""Bytes of a thread's local memory that lie together: then come the same of the warp's next
-lane."""
+"""Bytes of a thread's local memory that lie together: then come those of the next lane."""
 COUNTED_LOCALLY = frozenset({"sm_90"})
 """The chips on which accesses to local memory, by words, were counted."""
 
@@ -261,8 +260,7 @@ _OF_CHIP: Mapping[str, PtxHierarchy] = MappingProxyType(
 
 
 def hierarchy_of(chip: str, requested: str) -> PtxHierarchy:
-    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` where there is no
-    row."""
+    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` without a row."""
     if (found := _OF_CHIP.get(chip)) is not None:
         return found
     known = tuple(f"sm_{each.number}" for each in HIERARCHIES)

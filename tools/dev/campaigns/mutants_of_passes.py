@@ -105,8 +105,7 @@ def judged(mutant: PassMutant, trials: Sequence[Any]) -> Result:
 
 
 _TRIALS: list[tuple[Any, frozenset[int]]] = []
-"""Those of the file that is looked at, and the lines of it that each runs; the processes inherit
-them."""
+"""Those of the file at hand, and the lines of it that each runs; processes inherit them."""
 
 
 def _judged(mutant: PassMutant) -> Result:
@@ -289,8 +288,7 @@ def costs_of_files() -> dict[str, int]:
 
 
 def listed(file: str, guards: bool = True) -> list[tuple[str, ...]]:
-    """Of every guard of a file, or other mutant, its outcome, its name, and the trial that shows
-    it."""
+    """Of every guard or other mutant of a file: outcome, name, and the trial that shows it."""
     return _rows(list_of(file, guards))
 
 

@@ -161,8 +161,7 @@ def _rename(op: Operation, name: str) -> None:
 def is_noticed(
     program: SmallProgram, module: ModuleOp, name: str, setting: Setting, right: Count[Level]
 ) -> Level | None:
-    """The highest level of which fence-check finds more in a lowered module than in the ``right``
-    one."""
+    """The highest level of more findings in a lowered module than in the ``right`` one."""
     more = levels_of(program, module, name, setting) - right
     return next((each for each in Level if each in more), None)
 

@@ -133,8 +133,7 @@ class Tally:
 _OF_THE_PROGRAM = frozenset(
     {Rule.MISSING_BARRIER, Rule.UNORDERED_WAIT, Rule.UNORDERED_SIGNAL, Rule.SPIN}
 )
-"""Rules that the program itself may violate: random ones wait by weak reads, and for flags that
-order nothing."""
+"""Rules that the program itself may violate: random ones wait by weak reads and flags."""
 
 _OF_LLVM = frozenset({Rule.TRANSLATION})
 """Waits that LLVM inserts where it compiles our LLVM IR (llvm-project#166779, #213394)."""
@@ -404,8 +403,7 @@ class Compiled:
     files: Mapping[int, str]
 
     def comparisons(self, asked: str, l2_per_agent: L2PerAgent) -> Iterator[Comparison[object]]:
-        """The orders that the code lacks of the LLVM IR ``asked``, before its synchronisation was
-        lowered."""
+        """The orders that the code lacks of the LLVM IR ``asked``, which is not lowered."""
         both = with_orders(self.source, read_source(asked))
         return compare_assembly(both, self.assembly, self.files, {}, l2_per_agent)
 

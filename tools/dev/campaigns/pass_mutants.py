@@ -310,8 +310,7 @@ def lines_run(file: str, run: Callable[[], object]) -> frozenset[int]:
 
 
 def makes_tables(mutant: PassMutant) -> bool:
-    """True where a mutant's code is also called where its module is read, once for all that
-    follows."""
+    """True where a mutant's code is also called where its module is read, once for all."""
     return bool(_tables(mutant))
 
 
@@ -417,8 +416,7 @@ def _rebind(module: ModuleType, mutant: PassMutant) -> list[_Bound]:
 
 
 def _tables(mutant: PassMutant) -> list[tuple[str, ast.expr]]:
-    """The tables of its file that name the mutant's function, or one of these, and the value of
-    each."""
+    """The tables of its file that name the mutant's function, or one of these, with values."""
     changed = {mutant.function}
     found: list[tuple[str, ast.expr]] = []
     for node in _tree(mutant.file).body:

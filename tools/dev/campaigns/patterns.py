@@ -111,8 +111,7 @@ def patterns_of(path: Path, opt_level: OptLevel = 2) -> Iterator[Pattern]:
 
 
 def judged(pattern: Pattern, test: PtxTest) -> Result:
-    """The result of a test; that it is lowered shows nothing of executions that were not
-    followed."""
+    """The result of a test; a lowered one shows nothing of executions not followed."""
     found = run(test, LIMITS)
     assert found.outcomes is not None
     if pattern.shows_a_fault:

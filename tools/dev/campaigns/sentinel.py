@@ -497,8 +497,7 @@ _CLUSTERED = frozenset(each.name for each in KNOWN_CHIPS.values() if each.cluste
 
 
 def check(seeds: Sequence[int], wanted: Sequence[Compiler], clusters: bool = False) -> Tally:
-    """The tally over every compiler for the programs of these seeds; ``clusters``: each in one
-    cluster."""
+    """The tally over every compiler for the programs of seeds; ``clusters``: each in one."""
     sources, split = (
         {seed: text for seed in seeds if (text := source_of(seed, mode, clusters)) is not None}
         for mode in (False, True)
@@ -518,8 +517,7 @@ def check(seeds: Sequence[int], wanted: Sequence[Compiler], clusters: bool = Fal
 def _check_all(
     file: str, compiler: Compiler, chip: str, sources: Mapping[int, str], tally: Tally
 ) -> None:
-    """Check all programs at once, or one by one where one is refused; the count of those is
-    kept."""
+    """Check all programs at once, or one by one where one is refused, which is counted."""
     if not sources:
         return
     tally.checked[str(compiler), chip] += len(sources)

@@ -288,8 +288,7 @@ def _taken_out(code: Code, meant: Run, name: str, tally: Tally) -> Iterator[str]
 
 
 def _judged(code: Code, meant: Run, chosen: frozenset[int]) -> CheckVerdict:
-    """The verdict on code without some of its surplus. Raises ``AssemblyError``,
-    ``DiagnosticException``."""
+    """The verdict on code without some surplus; or ``AssemblyError``, ``DiagnosticException``."""
     try:
         does, test = code.execute(chosen)
     except (HazardError, UnwaitedArgumentError):

@@ -79,8 +79,7 @@ def _run(python: str, command: str, folder: str, names: Sequence[str]) -> str:
 
 
 def _edit(path: Path, chip: str) -> tuple[list[str], bool]:
-    """Lower the text of a file in place: how its lines differ, and whether it is the same
-    string."""
+    """Lower the text of a file in place: the lines that differ; True for the same string."""
     text = path.read_text()
     edited = lower_llvm_ir(text, chip, edit=True, file=str(path))
     path.write_text(edited)

@@ -14,8 +14,7 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 def with_copies(page: str) -> str:
-    """A built page whose sessions name in ``data-copy`` the text that the button of Material's
-    theme takes."""
+    """A built page whose sessions name in ``data-copy`` the text of Material's copy button."""
 
     def copying(block: re.Match[str]) -> str:
         text = html.unescape(_TAG.sub("", block["body"]))

@@ -29,8 +29,7 @@ _VERDICTS = ("proved", *_FOUND, "not judged")
 
 
 class VerdictsError(Exception):
-    """Data that say something that no verdict may be: a wrong kernel that is proved, a right one
-    that races."""
+    """Impossible data: a wrong kernel that is proved, or a right one that races."""
 
 
 def verdicts_parts() -> Mapping[str, str]:

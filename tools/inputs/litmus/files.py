@@ -1,5 +1,4 @@
-"""Litmus tests in files: ``.mlir`` with the ``litmus`` dialect, and ``.litmus`` for PTX in
-columns."""
+"""Litmus tests in files: ``.mlir`` of the ``litmus`` dialect, ``.litmus`` of PTX columns."""
 
 from typing import TYPE_CHECKING
 

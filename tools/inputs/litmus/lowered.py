@@ -37,8 +37,7 @@ _ONE_COLON = re.compile(r"(?<!:):(?!:)")
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """An instruction to leave out, as ``--without`` says: less bits of it, or another in its
-    place."""
+    """An instruction to leave out for ``--without``: fewer bits of it, or another in its place."""
 
     mnemonic: str
     bits: tuple[str, ...] = ()
@@ -471,8 +470,7 @@ def lowering_of(arguments: Namespace) -> Lowering:
 
 
 def _features(chip: str | None, mattr: str) -> tuple[str, ...]:
-    """The features that ``--mattr`` switches on, by the chip's word for each. Raises
-    :class:`ToolError`."""
+    """The features of ``--mattr``, by the chip's words. Raises :class:`ToolError`."""
     from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
 
     row = None if chip is None else KNOWN_CHIPS.get(chip)

@@ -57,7 +57,6 @@ _THROUGH = "; stores that go through leave nothing dirty (--assume coherent-stor
 
 def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
     """The stores that a write-back has to write, or the point since which there are none."""
-    del following
     reasons: dict[Operation, Parts] = {}
     for code in codes_in(module):
         published = code.known(drop_write_backs.solve).published
@@ -142,7 +141,6 @@ def _executed(code: CacheCode, by: str = "; it takes a wave") -> Parts:
 
 def elected(module: ModuleOp, following: ModulePass) -> Reason:
     """The place where one wave writes back for its work-group, or the reason that all waves do."""
-    del following
     reasons: dict[Operation, Parts] = {}
     for code in codes_in(module):
         if code.waves == 1 and len(code.entries) == 1:
@@ -177,7 +175,6 @@ def _needless_if(dirty: CacheStep | None, reach: Visibility) -> Parts:
 
 def hoisted(module: ModuleOp, following: ModulePass) -> Reason:
     """The operation directly before a write-back that has moved."""
-    del module, following
 
     def reason(finding: Finding) -> Parts | None:
         if finding.change is Change.GONE:
@@ -204,7 +201,6 @@ _KEPT_BY_READER = "; loads with scope bits of their own do not need it"
 
 def invalidates(module: ModuleOp, following: ModulePass) -> Reason:
     """The reads of the caches that an invalidate empties, or the point before which none come."""
-    del following
     reasons: dict[Operation, Parts] = {}
     for code in codes_in(module):
         needs = code.known(drop_invalidates.solve_needs)
@@ -273,7 +269,6 @@ def _covers(step: CacheStep, caches: int) -> bool:
 
 def sunk(module: ModuleOp, following: ModulePass) -> Reason:
     """The path that an invalidate moved to."""
-    del module, following
 
     def reason(finding: Finding) -> Parts | None:
         if not _is_copy(finding):
@@ -294,7 +289,6 @@ _RELEASES = PHASES[Phase.RELEASE]
 
 def waits(module: ModuleOp, following: ModulePass) -> Reason:
     """The nearest operation that an ordering wait has to cover."""
-    del following
     covered: dict[Operation, Operation | None] = {}
     counts: dict[Operation, WaitCounts] = {}
     for kernel in top_level(module):
@@ -331,7 +325,6 @@ last_waits = told_of(WaitOp, "the wave does nothing after it that it could order
 
 def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
     """The operation before which a wait comes, now that it has moved."""
-    del module, following
 
     def reason(finding: Finding) -> Parts | None:
         if not isinstance(finding.before.op, WaitOp):
@@ -347,7 +340,6 @@ def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
 
 def awaited(module: ModuleOp, following: ModulePass) -> Reason:
     """The waits that LLVM inserts by itself, or the operations that a wait has to cover."""
-    del following
     covered: dict[Operation, Operation | None] = {}
     for function, target in lowered_functions(module):
         code = code_in(function.regions)
@@ -429,7 +421,6 @@ through = told_of(
 
 def clamped_caches(module: ModuleOp, following: ModulePass) -> Reason:
     """The promise that made cache maintenance needless."""
-    del following
     rows = {
         op: _clamps_of(op, code.chip)
         for code in codes_in(module)

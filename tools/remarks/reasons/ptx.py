@@ -75,7 +75,6 @@ def _is_two_sided(fence: scoped.FenceOp, finding: Finding) -> bool:
 
 def cuda_atomics(module: ModuleOp, following: ModulePass) -> Reason:
     """The orderings that clang made stronger than CUDA: reverted, or the fact that would do so."""
-    del module
     assert isinstance(following, RelaxCudaAtomicsPass)
 
     def reason(finding: Finding) -> Parts | None:
@@ -90,7 +89,6 @@ def cuda_atomics(module: ModuleOp, following: ModulePass) -> Reason:
 
 def merged(module: ModuleOp, following: ModulePass) -> Reason:
     """The fence next to one that was removed or loosened."""
-    del following
     code = code_in(region for kernel in top_level(module) for region in kernel.regions)
     fence: Judge[Operation] = finds(lambda op: isinstance(op, FenceOp) and op.parent is not None)
 

@@ -34,7 +34,6 @@ from fencewright.tools.remarks.search import Judge, Judgement, OperationLines, c
 
 def merged(module: ModuleOp, following: ModulePass) -> Reason:
     """The fence that does the work of a removed one, or the obstacle between two fences."""
-    del following
     code = code_in(region for op in module.walk() for region in op.regions)
     orderings = {op: op.ordering.data for op in code.place if isinstance(op, scoped.FenceOp)}
     judges: dict[object, Judge[Operation]] = {}
@@ -148,7 +147,6 @@ _MEMORY: Judge[Operation] = finds(
 
 def folded(module: ModuleOp, following: ModulePass) -> Reason:
     """The access that a fence went into: the one next to it."""
-    del following
     code = code_in(region for op in module.walk() for region in op.regions)
     acquires = {
         op: op.ordering.data is Ordering.ACQUIRE
@@ -181,7 +179,6 @@ _FROM_TEST = f"{_STAYS}a litmus test may give the kernel the address of a locati
 
 def spaces_inferred(module: ModuleOp, following: ModulePass) -> Reason:
     """The reason that a generic access is global, or the obstacle to it."""
-    del following
     with_lds = kernels_with_lds_arguments(module)
     kept: dict[Operation, Parts] = {}
     for function in top_level(module):
