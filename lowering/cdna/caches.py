@@ -275,13 +275,7 @@ def access_effect(
     ``clusters``: whether a cluster's reach differs from a work-group's. A caller for the agent or
     the system need not distinguish them, and takes the narrower one.
     """
-    return _access_effect(chip, access, tuple(modifiers), clusters)
-
-
-@cache
-def _access_effect(chip: str, access: Kind, modifiers: tuple[str, ...], clusters: bool) -> Effect:
-    effect = ACCESSES[_generation(chip), access, _policy(modifiers)].value
-    return effect if clusters else _without_clusters(effect)
+    return _effect(ACCESSES, chip, access, tuple(modifiers), clusters)
 
 
 def maintenance_effect(
@@ -291,14 +285,14 @@ def maintenance_effect(
 
     ``clusters``: as ``access_effect`` has it.
     """
-    return _maintenance_effect(chip, mnemonic, tuple(modifiers), clusters)
+    return _effect(MAINTENANCE, chip, mnemonic, tuple(modifiers), clusters)
 
 
 @cache
-def _maintenance_effect(
-    chip: str, mnemonic: str, modifiers: tuple[str, ...], clusters: bool
+def _effect(
+    table: Table[Effect], chip: str, of: Kind | str, modifiers: tuple[str, ...], clusters: bool
 ) -> Effect:
-    effect = MAINTENANCE[_generation(chip), mnemonic, _policy(modifiers)].value
+    effect = table[KNOWN_CHIPS[chip].generation, of, _policy(modifiers)].value
     return effect if clusters else _without_clusters(effect)
 
 
@@ -307,10 +301,6 @@ def _without_clusters(effect: Effect) -> Effect:
     if effect.stores is Visibility.CLUSTER:
         effect = replace(effect, stores=Visibility.WORKGROUP)
     return replace(effect, writes_back=None) if effect.writes_back is Visibility.CLUSTER else effect
-
-
-def _generation(chip: str) -> Generation:
-    return KNOWN_CHIPS[chip].generation
 
 
 def _policy(modifiers: tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ is taken, and they all mean the same there. In a line ``{name}`` is an operand's
 fresh register or label, as in select.py; ``$name`` is a number or word of the operation.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -65,10 +66,16 @@ _SCOPES = {scope: SCOPE_WORDS[scope] for scope in (Scope.WORKGROUP, Scope.CLUSTE
 _SPACES = {"local": ".shared::cta", "shared_cluster": ".shared::cluster"}
 
 Rows = Iterator[tuple[Key, AsyncRow]]
+_SECTION = re.compile(r"\w+\.\w+")
 
 
-def _row(key: str, line: str, since: AsyncSince, source: str) -> tuple[Key, AsyncRow]:
-    """A row of one instruction; the words of the key stand in one string."""
+def _row(key: str, line: str, since: AsyncSince, source: str = "") -> tuple[Key, AsyncRow]:
+    """A row of one instruction; the words of the key stand in one string.
+
+    Without a ``source`` it is the section that is called as the first two words of the line.
+    """
+    if not source and (section := _SECTION.match(line)):
+        source = f"PTX ISA, {section[0]}"
     return tuple(key.split()), AsyncRow((line,), since, source)
 
 
@@ -88,28 +95,19 @@ def _objects() -> Rows:
         AsyncSince(80, (7, 8)),
         f"{_MBARRIER}.init: .shared::cta since 7.8",
     )
-    yield _row(
-        "mbarrier_init",
-        "mbarrier.init.shared.b64 [{mbarrier}], $count",
-        _AMPERE,
-        f"{_MBARRIER}.init",
-    )
-    yield _row(
-        "mbarrier_inval", "mbarrier.inval.shared.b64 [{mbarrier}]", _AMPERE, f"{_MBARRIER}.inval"
-    )
+    yield _row("mbarrier_init", "mbarrier.init.shared.b64 [{mbarrier}], $count", _AMPERE)
+    yield _row("mbarrier_inval", "mbarrier.inval.shared.b64 [{mbarrier}]", _AMPERE)
     for scope, ptx_scope in _SCOPES.items():
         for space, suffix in _SPACES.items():
             yield _row(
                 f"mbarrier_expect_tx {scope} {space}",
                 f"mbarrier.expect_tx.relaxed.{ptx_scope}{suffix}.b64 [{{mbarrier}}], $bytes",
                 _HOPPER,
-                f"{_MBARRIER}.expect_tx",
             )
             yield _row(
                 f"mbarrier_complete_tx {scope} {space}",
                 f"mbarrier.complete_tx.relaxed.{ptx_scope}{suffix}.b64 [{{mbarrier}}], $bytes",
                 _HOPPER,
-                f"{_MBARRIER}.complete_tx",
             )
     yield _row(
         "map_shared",
@@ -240,14 +238,8 @@ def _copies() -> Rows:
             f"st.async.weak.shared::cluster{_COMPLETES}.b{bits} "
             "[{pointer}], {value}, [{mbarrier}]",
             _HOPPER_81,
-            "PTX ISA, st.async",
         )
-    yield _row(
-        "store_bulk",
-        "st.bulk.weak.shared::cta [{pointer}], $size, 0",
-        _BLACKWELL,
-        "PTX ISA, st.bulk",
-    )
+    yield _row("store_bulk", "st.bulk.weak.shared::cta [{pointer}], $size, 0", _BLACKWELL)
     yield _row("prefetch", "prefetch.global.L2 [{pointer}]", _EVERY, "PTX ISA, prefetch")
     yield _row(
         "prefetch bulk",
@@ -266,7 +258,6 @@ def _copies() -> Rows:
             f"async_copy {size}",
             f"cp.async.ca.shared.global [{{destination}}], [{{source}}], {size}",
             _AMPERE,
-            "PTX ISA, cp.async",
         )
     for size, caches in ((16, "cg"), (8, "ca"), (4, "ca")):
         yield _row(
@@ -337,15 +328,12 @@ _IN_SHARED = (
     *_of("add", "i32", "i64"),
     *_of("min max umin umax uinc_wrap udec_wrap and or xor", "i32"),
 )
+"""The kinds of bulk reductions, and of red.async."""
 _IN_GLOBAL = (
     *_IN_SHARED,
     *_of("min max umin umax and or xor", "i64"),
     *_of("fadd", "f16", "bf16", "f32", "f64"),
     *_of("fmin fmax", "f16", "bf16"),
-)
-_ASYNCHRONOUS = (
-    *_of("add", "i32", "i64"),
-    *_of("min max umin umax uinc_wrap udec_wrap and or xor", "i32"),
 )
 _MULTICAST = (*_of("add min max umin umax and or xor", "i32", "i64"), *_of("fadd", "f32", "f64"))
 
@@ -367,13 +355,12 @@ def _reductions() -> Rows:
             _HOPPER,
             "PTX ISA, cp.reduce.async.bulk",
         )
-    for kind, element in _ASYNCHRONOUS:
+    for kind, element in _IN_SHARED:
         yield _row(
             f"reduce_async {kind} {element}",
             f"red.async.relaxed.cluster.shared::cluster{_COMPLETES}.{_operation(kind, element)} "
             "[{pointer}], {value}, [{mbarrier}]",
             _HOPPER_81,
-            "PTX ISA, red.async",
         )
 
 
@@ -421,7 +408,7 @@ def _multicast() -> Rows:
 
 
 def _election() -> Rows:
-    yield _row("elect", "elect.sync _|{dst}, -1", _HOPPER, "PTX ISA, elect.sync")
+    yield _row("elect", "elect.sync _|{dst}, -1", _HOPPER)
 
 
 def _groups() -> Rows:
@@ -448,7 +435,6 @@ def _tensor_maps() -> Rows:
             f"tensormap_replace {space}",
             f"tensormap.replace.tile.global_address{suffix}.b1024.b64 [{{map}}], {{value}}",
             _REPLACE,
-            "PTX ISA, tensormap.replace",
         )
     for scope, ptx_scope in SCOPE_WORDS.items():
         since = AsyncSince(90, (8, 3))
@@ -458,7 +444,6 @@ def _tensor_maps() -> Rows:
             f"tensormap.cp_fenceproxy.global.shared::cta.{proxy}.release.{ptx_scope}"
             ".sync.aligned [{destination}], [{source}], 128",
             since,
-            "PTX ISA, tensormap.cp_fenceproxy",
         )
         yield _row(
             f"tensormap_fence release {scope}",
@@ -505,40 +490,20 @@ def _fences() -> Rows:
         _HOPPER,
         f"{_FENCE}: .mbarrier_init",
     )
-    yield _row("wgmma_fence", "wgmma.fence.sync.aligned", _WGMMA, "PTX ISA, wgmma.fence")
+    yield _row("wgmma_fence", "wgmma.fence.sync.aligned", _WGMMA)
     for side in ("before", "after"):
-        yield _row(
-            f"tcgen05_fence {side}",
-            f"tcgen05.fence::{side}_thread_sync",
-            _TCGEN05,
-            "PTX ISA, tcgen05.fence",
-        )
+        yield _row(f"tcgen05_fence {side}", f"tcgen05.fence::{side}_thread_sync", _TCGEN05)
     for direction, suffix in (("loads", "ld"), ("stores", "st")):
-        yield _row(
-            f"tcgen05_wait {direction}",
-            f"tcgen05.wait::{suffix}.sync.aligned",
-            _TCGEN05,
-            "PTX ISA, tcgen05.wait",
-        )
-    yield _row(
-        "cluster_arrive release",
-        "barrier.cluster.arrive.release",
-        _HOPPER,
-        "PTX ISA, barrier.cluster",
-    )
+        yield _row(f"tcgen05_wait {direction}", f"tcgen05.wait::{suffix}.sync.aligned", _TCGEN05)
+    yield _row("cluster_arrive release", "barrier.cluster.arrive.release", _HOPPER)
     yield _row(
         "cluster_arrive release",
         "barrier.cluster.arrive",
         _HOPPER_78,
         "PTX ISA, barrier.cluster: .release by default",
     )
-    yield _row(
-        "cluster_arrive relaxed",
-        "barrier.cluster.arrive.relaxed",
-        _HOPPER,
-        "PTX ISA, barrier.cluster",
-    )
-    yield _row("cluster_wait", "barrier.cluster.wait.acquire", _HOPPER, "PTX ISA, barrier.cluster")
+    yield _row("cluster_arrive relaxed", "barrier.cluster.arrive.relaxed", _HOPPER)
+    yield _row("cluster_wait", "barrier.cluster.wait.acquire", _HOPPER)
     yield _row(
         "cluster_wait",
         "barrier.cluster.wait",
@@ -566,37 +531,23 @@ def _tensor_cores() -> Rows:
         "tcgen05.mma.cta_group::1.kind::$kind [{destination}], {a}, {b}, {instruction}, "
         "{accumulate}",
         _TCGEN05,
-        "PTX ISA, tcgen05.mma",
+    )
+    yield _row("tcgen05_copy", "tcgen05.cp.cta_group::1.$shape [{destination}], {source}", _TCGEN05)
+    yield _row(
+        "tcgen05_load", "tcgen05.ld.sync.aligned.32x32b.x1.b32 {{dst}}, [{pointer}]", _TCGEN05
     )
     yield _row(
-        "tcgen05_copy",
-        "tcgen05.cp.cta_group::1.$shape [{destination}], {source}",
-        _TCGEN05,
-        "PTX ISA, tcgen05.cp",
-    )
-    yield _row(
-        "tcgen05_load",
-        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {{dst}}, [{pointer}]",
-        _TCGEN05,
-        "PTX ISA, tcgen05.ld",
-    )
-    yield _row(
-        "tcgen05_store",
-        "tcgen05.st.sync.aligned.32x32b.x1.b32 [{pointer}], {{value}}",
-        _TCGEN05,
-        "PTX ISA, tcgen05.st",
+        "tcgen05_store", "tcgen05.st.sync.aligned.32x32b.x1.b32 [{pointer}], {{value}}", _TCGEN05
     )
     yield _row(
         "tcgen05_commit",
         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{mbarrier}]",
         _TCGEN05,
-        "PTX ISA, tcgen05.commit",
     )
     yield _row(
         "wgmma",
         "wgmma.mma_async.sync.aligned.$shape {$accumulators}, {a}, {b}, 1, 1, 1, 0, 0",
         _WGMMA,
-        "PTX ISA, wgmma.mma_async",
     )
     # A register of its own for the value: the accumulator goes on changing.
     yield _row("wgmma_read", "mov.b32 {dst}, $accumulator", _WGMMA, "PTX ISA, mov")

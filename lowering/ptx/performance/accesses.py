@@ -60,30 +60,31 @@ class AddressRule(FastStrEnum):
     COPY_PASSES = "passes of copies past L1"
 
 
+_NCU = "Nsight Compute 2025.3 on an H200, 1,360 launches of one warp"
+
+
 @dataclass(frozen=True, slots=True)
 class RuleRow:
     """The text of a rule; it is measured on the chips of compute capability ``measured_on``."""
 
     rule: AddressRule
     says: str
-    measured_on: tuple[int, ...]
-    source: str
+    source: str = _NCU
+    measured_on: tuple[int, ...] = (90,)
 
     def evidence(self, number: int) -> Evidence:
         """The evidence of the rule for chips of a compute capability, as 90."""
         return Evidence.MEASURED if number in self.measured_on else Evidence.INFERRED
 
 
-_NCU = "Nsight Compute 2025.3 on an H200, 1,360 launches of one warp"
 _TAGS = "forums.developer.nvidia.com 49571/14: the tag stage looks up 4 tags at once, of Volta"
 
 RULES: tuple[RuleRow, ...] = (
-    RuleRow(AddressRule.REQUEST, "One for each warp instruction with an active lane.", (90,), _NCU),
+    RuleRow(AddressRule.REQUEST, "One for each warp instruction with an active lane."),
     RuleRow(
         AddressRule.SECTORS,
         "Loads and stores: as many as distinct 32-byte sectors that active lanes touch; with .mmio "
         "one for each active lane.",
-        (90,),
         f"{_NCU}; 9 more of ld.mmio",
     ),
     RuleRow(
@@ -91,47 +92,39 @@ RULES: tuple[RuleRow, ...] = (
         "Atomics: passes of the tag stage, each of one line from each of four banks, that of the "
         "bank's first waiting lane; a lane waits if an earlier one waits for the same word of a "
         "line of its bank. A packet for each sector of each pass.",
-        (90,),
         f"{_NCU}; 453 more of red.global.add.u32, drawn to tell rules apart",
     ),
     RuleRow(
         AddressRule.COMPARISONS,
         "atom.cas: as other atomics, which is right for 66 of 81 launches, and up to 3 packets off "
         "where several lines are in one bank. Not explained.",
-        (),
         f"{_NCU}, 81 of them",
+        measured_on=(),
     ),
     RuleRow(
         AddressRule.CROSSBAR,
         "L1 to L2: the sectors of stores and atomics; L2 to L1: those of loads that miss, and of "
         "atomics that return.",
-        (90,),
-        _NCU,
     ),
     RuleRow(
         AddressRule.TAGS,
         "Loads: passes of the tag stage, each of at most one line from each of four banks.",
-        (90,),
         f"{_NCU}; {_TAGS}",
     ),
     RuleRow(
         AddressRule.SHARED_GROUPS,
         "Lanes served at once: 32 up to 4 bytes, 16 for 8, 8 for 16; a wavefront for each word "
         "that a bank has to give.",
-        (90,),
-        _NCU,
     ),
     RuleRow(
         AddressRule.SHARED_PACKING,
         "Loads of 8 and 16 bytes: two groups are one if every lane shares its address with its "
         "neighbour, i^1 or i^2, or either is inactive.",
-        (90,),
         f"{_NCU}; forums.developer.nvidia.com 77228/2, of 7.x",
     ),
     RuleRow(
         AddressRule.SHARED_CONFLICTS,
         "Wavefronts beyond one for each group with an active lane.",
-        (90,),
         f"{_NCU}; forums.developer.nvidia.com 359822",
     ),
     RuleRow(
@@ -139,21 +132,16 @@ RULES: tuple[RuleRow, ...] = (
         "As stores, but lanes on one word are not combined; compare-and-swap goes through twice. "
         "At generic addresses at least once, though no lane is in shared memory. "
         "Adding 1 without a result is one that ptxas makes a count of lanes of.",
-        (90,),
-        _NCU,
     ),
     RuleRow(
         AddressRule.COPIES,
         "cp.async.cg: two neighbouring lanes are one sector of L2 if they are its two halves, else "
         "one each; they are as many sectors of the tag stage as they have lines.",
-        (90,),
-        _NCU,
     ),
     RuleRow(
         AddressRule.COPY_PASSES,
         "cp.async.cg: passes of the tag stage as of loads, of each bank the first waiting lane's "
         "line; a pass is as many wavefronts as it has lines of the same 8 lanes, 0-7 to 24-31.",
-        (90,),
         f"{_NCU}: found with 107 launches, right for 104 others",
     ),
 )

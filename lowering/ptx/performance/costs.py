@@ -234,13 +234,7 @@ OTHERS = (
     *(
         _estimated(0, name, why="not a memory operation")
         for name in (
-            "mapa",
-            "elect",
-            "mov",
-            "neg",
-            "bfi",
-            "cvta",
-            "bra",
+            *"mapa elect mov neg bfi cvta bra".split(),
             *(name for name, each in INSTRUCTIONS.items() if each.noun == "alu"),
         )
     ),
