@@ -78,8 +78,7 @@ SCOPE_WORDS: Mapping[str, Scope] = MappingProxyType(
 )
 """Others' names of a scope: CUDA's ``thread_scope_*`` and HIP's, OpenCL's ``memory_scope_*``, PTX.
 
-Sources: libcu++, Thread Scopes; HIP, C++ language extensions; OpenCL C 3.0, 6.15.12.4; PTX ISA,
-Scope.
+Sources: libcu++, Thread Scopes; HIP C++ extensions; OpenCL C 3.0, 6.15.12.4; PTX ISA, Scope.
 """
 
 _SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}

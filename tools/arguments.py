@@ -86,7 +86,6 @@ def _print_help(
 
 
 def _refuse(parser: ArgumentParser, message: str) -> NoReturn:
-    # Not by parser.exit, which leaves in stderr's buffer what nobody reads: Python fails on it as
-    # it ends.
+    # Not by parser.exit, which leaves in stderr's buffer what Python fails on as it ends.
     tell(f"{parser.prog}: error: {message}; try {parser.prog} --help")
     sys.exit(USAGE)

@@ -293,8 +293,7 @@ class _Ended(KeyboardInterrupt):
 
 @contextmanager
 def _ended_in_order() -> Generator[None]:
-    """Interrupts, SIGTERM and SIGHUP raise ``_Ended`` meanwhile, so that files and processes are
-    cleaned up.
+    """Interrupts, SIGTERM and SIGHUP raise ``_Ended`` meanwhile, for files and processes.
 
     A handler that is set already, or an ignored signal, stays; only the main thread can change it.
     """
@@ -332,8 +331,7 @@ def _end(number: int, _frame: object) -> NoReturn:
 def leave(status: int) -> NoReturn:
     """End the process with ``status`` at once, or as usual under a profiler or tracer.
 
-    To free what a run has made, object by object, takes a tenth of its time, a quarter of a short
-    one.
+    To free a run's objects one by one takes a tenth of its time, a quarter of a short one.
     """
     try:
         for stream in (sys.stdout, sys.stderr):

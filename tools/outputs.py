@@ -13,8 +13,7 @@ def check_outputs(
 ) -> None:
     """Raise ``ToolError`` where an output of a tool is an input or another output, by any name.
 
-    ``outputs`` are named by their flags. Only regular files can be lost: ``-`` and devices may be
-    several.
+    ``outputs`` are named by their flags. ``-`` and devices, which nothing loses, may be several.
     """
     named = {flag: path for flag, path in outputs.items() if path is not None and _is_file(path)}
     read = [path for path in inputs if path is not None and os.path.isfile(path)]

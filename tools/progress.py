@@ -1,6 +1,4 @@
-"""The progress of long work, on a terminal: done, failed, rate and the remaining time. Nothing in a
-pipe.
-"""
+"""The progress of long work, on a terminal alone: done, failed, rate and remaining time."""
 
 import sys
 import time

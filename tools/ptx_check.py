@@ -60,8 +60,7 @@ def judged(
     finds_surplus: bool = False,
     only: str | None = None,
 ) -> "Iterator[JudgedFunction]":
-    """All functions, or ``only`` one, with their verdicts and findings, for all launches or for
-    one.
+    """All functions, or ``only`` one, with verdicts and findings, for all launches or for one.
 
     ``replays``: races are executed, and those that an execution shows again are errors.
     ``finds_surplus``: verdicts without each barrier are made too.

@@ -32,8 +32,7 @@ NOTHING = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A pattern, with ``taken`` out of it, ready to be run, or with the ``reason`` why it cannot
-    be.
+    """A pattern, with ``taken`` out of it, ready to be run, or with the ``reason`` against it.
 
     ``allowed``: how the whole pattern may end.
     """

@@ -338,8 +338,7 @@ class _Reader:
             return Branch(names)
         if len(targets) > 2:
             raise _unlifted(block.steps[-1], "a branch to more than two places")
-        # Without an instruction it is the choice of hardware between the two beginnings of a
-        # kernel.
+        # Without an instruction it is the hardware's choice between the beginnings of a kernel.
         label = self.labels[id(block.steps[-1])] if block.steps else "entry"
         loaded = self._loaded(number, block)
         return Branch(names, self.arguments.condition(label, loaded, f"b{label}"))

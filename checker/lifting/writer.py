@@ -67,8 +67,7 @@ class Arguments:
         return self.value(name, f"!llvm.ptr<{space}>" if space else "!llvm.ptr")
 
     def condition(self, label: str, loaded: Value | None, question: str) -> "Comparison":
-        """The condition ``%t`` of a branch: that a loaded value, or the argument ``question``,
-        holds.
+        """The condition ``%t`` of a branch: a loaded value, or the argument ``question``.
 
         A loaded value is compared with an argument, any other argument with zero.
         """
@@ -82,8 +81,7 @@ class Arguments:
 class Access:
     """A load, a store or a read-modify-write, of memory at ``pointer``; ``type``: of its value.
 
-    A read-modify-write without ``rmw`` exchanges if it finds ``compared``. Results are called by
-    ``label``.
+    A read-modify-write without ``rmw`` exchanges if it finds ``compared``; ``label``: of results.
     """
 
     kind: Kind
@@ -252,8 +250,7 @@ class Definition:
 def reaching_definitions(
     graph: Graph[int], blocks: Sequence[Sequence[Definition]]
 ) -> Iterator[tuple[str, Definitions]]:
-    """The label of each instruction of ``blocks`` that the first leads to, and the definitions
-    before it.
+    """The label of each instruction of reachable ``blocks``, and the definitions before it.
 
     These are valid until the next are asked for.
     """

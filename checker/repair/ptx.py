@@ -205,8 +205,7 @@ def _between(*texts: str, near: Sequence[bool] = (True, False)) -> Row:
 
 def _at_copies(text: str) -> Row:
     """The text at all copies of one statement of the source, or without line numbers at all
-    statements of one name: of an unrolled loop, of which one at least is between what a finding is
-    about."""
+    statements of one name, as of an unrolled loop: one at least is between the finding's."""
 
     def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
         (first, *_), last = _numbers_of(code, fault)

@@ -201,8 +201,7 @@ class _Places:
     def _in_their_place(
         self, unlocated: Sequence[int], numbers_by_key: Mapping[int, tuple[int, ...]]
     ) -> dict[int, tuple[int, ...]]:
-        """Accesses without a place, each with the one operation that is left between its
-        neighbours.
+        """Accesses without a place, each with the one operation left between its neighbours.
 
         LLVM says where the first of a clause comes from, and of the others nothing.
         """

@@ -131,8 +131,7 @@ class SourceModule:
 
 
 def with_cuda_atomics(module: SourceModule) -> SourceModule:
-    """A module whose seq_cst updates at system scope are CUDA's: relaxed, at the scope of the
-    device.
+    """A module whose seq_cst updates at system scope are CUDA's: relaxed, at the device's.
 
     Source: CUDA C++ Programming Guide, Atomic Functions; as ``relax-cuda-atomics`` lowers them.
     """

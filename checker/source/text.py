@@ -48,8 +48,7 @@ _SPACES: Mapping[str, Mapping[int, AddressSpace | None]] = MappingProxyType(
         CDNA.name: _SHARED_SPACES
         | {7: _GLOBAL, 8: _GLOBAL, 9: _GLOBAL}
         | dict.fromkeys((2, 4, 5, 6)),
-        # 7 is the cluster's shared memory, which may be the own one; 6 tensor memory, 101
-        # arguments.
+        # 7 is the cluster's shared memory, or the own one; 6 tensor memory, 101 arguments.
         PTX.name: _SHARED_SPACES | {7: _GENERIC} | dict.fromkeys((4, 5, 6, 101)),
     }
 )

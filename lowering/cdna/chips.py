@@ -124,8 +124,7 @@ class CacheNames:
 
 @dataclass(frozen=True, slots=True)
 class SplitMode:
-    """The mode in which waves of one work-group may sit on different CUs, each with an L1 of its
-    own.
+    """The mode in which waves of one work-group may sit on different CUs, each with its L1.
 
     ``name`` for people. ``feature``: what switches it on in LLVM, as ``-mattr`` has it.
     ``directive``: of ``.amdhsa_kernel``, without ``.amdhsa_``; 1 in the mode. ``by_default``:

@@ -1,5 +1,4 @@
-"""Read-modify-writes that LLVM makes loops of compare-exchanges of, as the chip has no instruction
-for them.
+"""Read-modify-writes that LLVM makes loops of compare-exchanges, for lack of an instruction.
 
 Each round of the loop waits for what the compare-exchange has returned, to know whether it was the
 last. What metadata and attributes decide (``!amdgpu.no.fine.grained.memory`` and its like) is not

@@ -164,8 +164,7 @@ def _wait_ordered(chip: Chip, request: Request, phase: Phase) -> list[Instructio
 
 
 def _wait_prior(chip: Chip, request: Request) -> list[Instruction]:
-    """A wait where nothing is released; for writes alone before a load, which LLVM does not tell
-    apart.
+    """A wait where nothing is released; for writes alone before a load, but as LLVM's.
 
     A seq_cst load only has to come after earlier seq_cst accesses, and those that read have waited
     for themselves.

@@ -38,8 +38,7 @@ class PtxKernel:
     """A kernel: the widths of its parameters in bits, its registers, and its lines.
 
     ``block_size`` is what it must be launched with, None if it may be anything. ``registers``
-    says how many of each kind there are, numbered from 1. A line is a statement or a
-    label.
+    says how many of each kind there are, from 1. A line is a statement or a label.
     """
 
     name: str

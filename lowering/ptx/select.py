@@ -299,9 +299,7 @@ def _rmw_row(context: _Context) -> Row[Native | Loop | Illegal] | Row[Native | L
 
 
 def _computed(context: _Context) -> Compute:
-    """The computation of a loop, or of plain code. Raises ``UnsupportedError`` where the chip
-    cannot.
-    """
+    """The computation of a loop, or of plain code; or ``UnsupportedError`` for the chip."""
     request = context.request
     if not _is_of_halves(request) or request.type is None:
         return COMPUTE[request.kind]

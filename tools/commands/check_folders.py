@@ -107,8 +107,7 @@ def _is_code(path: str) -> bool:
 def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
     """The reports in the order of ``inputs``, once all are there; progress goes to a terminal.
 
-    An interrupt comes after the reports of the files that are done; ``arguments.left`` are the
-    others.
+    An interrupt comes after the reports that are done; ``arguments.left`` are the others.
     """
     from fencewright.simulator.core.processes.campaign import CampaignError, Task, run
     from fencewright.tools.progress import progress

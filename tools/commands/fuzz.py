@@ -76,8 +76,7 @@ def fuzz(arguments: Namespace) -> int:
         if arguments.asynchronous:
             return _show_async(arguments.seed)
         return _show(arguments.seed, arguments.mcpu)
-    # Opened hours before it is written to, so that a path that cannot be written is reported at
-    # once.
+    # Opened hours before it is written to, so that an unwritable path is reported at once.
     with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
         totals = _checked(arguments)
         if page_file is not None:

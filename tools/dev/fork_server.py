@@ -1,5 +1,4 @@
-"""Stands for ``python -m MODULE`` without Python's start-up: every request runs in a fork of its
-own.
+"""Stands for ``python -m MODULE`` without Python's start-up: every request runs in a fork.
 
 The examples of the pages start the project's tools a thousand times, and most of that time
 is imports. ``fork_client`` sends a request here: its arguments, environment, working directory

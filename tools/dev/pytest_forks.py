@@ -39,8 +39,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 class Work:
     """The numbers of all tests, in runs of neighbours: one run for each worker.
 
-    Neighbours share what they have made. Who has none left takes the second half of the longest
-    run.
+    Neighbours share what they have made. Who has none left takes half of the longest run.
     """
 
     def __init__(self, tests: int, workers: int):
@@ -145,8 +144,7 @@ def _workers(
     session: pytest.Session, work: Work, count: int
 ) -> Generator[dict[Connection, ForkProcess]]:
     """The running workers, by the receiver of each; none outlives this."""
-    # One folder for the files of all tests: the process that makes it removes those of earlier
-    # runs.
+    # One folder for the files of all tests: the process that makes it removes earlier ones.
     cast(Any, session.config)._tmp_path_factory.getbasetemp()
     workers: dict[Connection, ForkProcess] = {}
     try:

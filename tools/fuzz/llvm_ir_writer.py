@@ -64,8 +64,7 @@ class KernelForm:
     every argument promises that nothing else in the kernel reaches its memory. ``calls``: every
     other access and fence is in a function of its own, which LLVM's code generator inlines, and
     weak stores of constants copy them from constant memory. ``unordered``: every other weak
-    access that is not volatile is an atomic, ``unordered``; where weak ones do not race, it is the
-    same.
+    access that is not volatile is an atomic, ``unordered``: the same where no weak ones race.
     """
 
     results: bool = False

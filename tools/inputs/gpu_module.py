@@ -1,5 +1,4 @@
-"""The code of a ``gpu.module`` as a module of its own: ``mlir-translate`` passes over modules in
-modules.
+"""The code of a ``gpu.module`` as a module of its own, which ``mlir-translate`` reads.
 
 Of the text only brackets, strings and comments are understood, and lines stay lines, so that places
 in messages are those of the input. Source: MLIR LangRef, Operations, Attribute Value Aliases; MLIR
@@ -85,8 +84,7 @@ _ALONE = f"--import-mlir translates one {_WORD}, give it that by itself"
 
 
 class _Reader:
-    """Finds modules in a text: those of the GPU, which are ``found``, and where ``nested`` other
-    ones are.
+    """Finds modules in a text: the GPU's, in ``found``, and whether ``nested`` are others.
 
     ``others``: the places of other operations; ``aliases``: from where to where each is defined.
     """

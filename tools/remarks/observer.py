@@ -53,8 +53,7 @@ def lowered_for(passes: Iterable[ModulePass]) -> Target | None:
 class Observer:
     """Collects the remarks on one module in ``remarks``, as a pipeline runs.
 
-    ``target``: what is lowered for; None: nothing is. Then only what has been lowered already has
-    a price.
+    ``target``: of the lowering; None: there is none. Then only lowered operations have a price.
     """
 
     def __init__(self, remarks: list[Remark], target: Target | None):

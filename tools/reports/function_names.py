@@ -13,8 +13,7 @@ from fencewright.tools.reports.numba_names import SMEM, array_in, parameters_in
 
 
 def demangled(name: str) -> str:
-    """A name of C++ as it is written there: by llvm-cxxfilt, c++filt or the C++ library, else the
-    name itself.
+    """A name of C++ as it is written: by llvm-cxxfilt, c++filt or the C++ library, or as it is.
 
     Source: Itanium C++ ABI, 5.1: mangled names begin with ``_Z``; 3.4: ``__cxa_demangle``.
     """

@@ -149,8 +149,7 @@ def _results(
 
 def _code_flow(found: ReportedFinding) -> dict[str, Any]:
     """A counterexample: a flow for each thread, whose steps are ordered by nothing if they have one
-    number (SARIF 3.38.11, executionOrder). Steps of a partner, which is not in the code, are at the
-    finding."""
+    number (SARIF 3.38.11, executionOrder). Steps of an absent partner are at the finding."""
     by_thread: dict[str, list[ReportedStep]] = {}
     for step in found.steps:
         by_thread.setdefault(step.thread, []).append(step)

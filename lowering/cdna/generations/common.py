@@ -113,8 +113,7 @@ FENCE_ROWS: tuple[Row[Steps], ...] = (
 """(scope, tgsplit, compat) -> the steps of an acq_rel or seq_cst fence that writes back.
 
 The fence writes back what a read before it has acquired, even if that read is not done yet. The
-write-back must be done before a relaxed write after the fence signals a thread that invalidates
-less.
+write-back must be done before a relaxed write after it signals a thread that invalidates less.
 """
 
 BARRIER_ROWS: tuple[Row[Code | Illegal], ...] = (

@@ -71,8 +71,7 @@ _IN_SERIES = (
 
 
 def write_back_time(chip: str) -> Figure | None:
-    """Nanoseconds that a wave's write-back takes on ``chip``, the waves of an XCD one after
-    another.
+    """Nanoseconds of a wave's write-back on ``chip``, one after another on an XCD.
 
     None where nobody has published it.
     """

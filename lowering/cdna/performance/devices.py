@@ -50,8 +50,7 @@ class CdnaDevice:
 
     ``modes``: how it may be partitioned; without, each die is an agent of its own and owns its part
     of the memory. ``memories``: into how many its memory may be divided (NPS). ``clock``:
-    megahertz at the most. Bandwidths in bytes a nanosecond of the whole device, latencies in
-    nanoseconds.
+    megahertz at the most. Bandwidths in bytes a nanosecond, latencies in nanoseconds.
     """
 
     name: str

@@ -14,8 +14,7 @@ _NOTHING, _ACCESS, _ATOMIC, _OTHER = (
 )  # fmt: skip
 
 _WEAK = ZeroBits(operand=-1, mask=1 << 31 | 1 << 4 | 1 << 0)
-"""A cache policy without volatile, and without the bits that widen its scope (sc1 or scc, sc0 or
-glc).
+"""A cache policy without volatile and the bits that widen its scope (sc1, scc, sc0, glc).
 
 With these, an access through a buffer is how kernels by hand write what LLVM calls monotonic.
 Source: IntrinsicsAMDGPU.td, cache policy of the buffer intrinsics.

@@ -1,7 +1,6 @@
 """NVIDIA's intrinsics as the PTX that LLVM makes of them.
 
-``$n`` is operand n, after the result if there is one. Source: LLVM 22, NVPTXIntrinsics.td;
-NVPTXUsage.
+``$n``: operand n, after the result if any. Source: LLVM 22, NVPTXIntrinsics.td; NVPTXUsage.
 """
 
 from collections.abc import Iterator, Mapping
@@ -97,8 +96,7 @@ AS_PTX: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """An exchange of registers in a warp; ``types``: of its result, then of its arguments, as
-    LLVM's.
+    """An exchange of registers in a warp; ``types``: of its result and arguments, as LLVM's.
 
     ``number``: of the first chip that has it.
     """

@@ -36,8 +36,7 @@ class ZeroBits:
     """The bits ``mask`` of operand number ``operand``, which are zero where the row holds.
 
     Operands are counted from the last where ``operand`` is negative. They are constants; where
-    some bit is set, what only reads or only writes does so as by an atomic, and another call may
-    do anything.
+    some bit is set, what only reads or writes does so as an atomic; another may do anything.
     """
 
     operand: int

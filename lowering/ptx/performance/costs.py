@@ -37,8 +37,7 @@ class Basis(FastStrEnum):
 class CostRow:
     """The price of consecutive instructions, by the first words of each: mostly of one.
 
-    ``note``: for a measurement, the executed code or the spread of the figures; for an estimate,
-    its basis.
+    ``note``: the executed code or the spread of a measurement, the basis of an estimate.
     """
 
     instructions: tuple[str, ...]

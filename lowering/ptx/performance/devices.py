@@ -10,8 +10,7 @@ from fencewright.lowering.evidence import Figure, documented, inferred, measured
 
 @dataclass(frozen=True, slots=True)
 class PtxDevice:
-    """A device of compute capability ``number``; ``memory`` in bytes, bandwidth in bytes a
-    nanosecond.
+    """A device of compute capability ``number``; ``memory`` in bytes, bandwidth a nanosecond.
 
     ``clock``: megahertz of the SMs at the most; ``l2_bandwidth``: of sectors, from scattered
     stores to loads of whole sectors. Of all SMs together: ``l1_bandwidth``, the same of shared

@@ -68,8 +68,7 @@ class Tally:
 
     ``wrong``: programs that are forbidden something before anything is taken out, which are left
     out as those are that the machine cannot read or that are too large for it (``unread``).
-    ``taken``: how many removals were decided, by what was taken; ``large``: how many were too
-    large.
+    ``taken``: how many removals were decided, by what was taken; ``large``: those too large.
     """
 
     programs: int = 0

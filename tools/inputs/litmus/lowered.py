@@ -89,9 +89,7 @@ class Lowering:
 
     @property
     def architecture(self) -> str | None:
-        """The architecture of ``chip``: cdna or ptx. Raises ``UnsupportedError`` for an unknown
-        chip.
-        """
+        """The architecture of ``chip``: cdna or ptx. Raises ``UnsupportedError`` for another."""
         from fencewright.lowering.targets import architecture_of
 
         return None if self.chip is None else architecture_of(self.chip)
