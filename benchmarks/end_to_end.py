@@ -28,10 +28,6 @@ def _fence_opt(source: Path, *arguments: str) -> Sequence[str]:
     return [sys.executable, "-m", "fencewright", "opt", str(source), *arguments]
 
 
-def _llc(llc: str, source: Path, chip: str, level: str) -> Sequence[str]:
-    return [llc, level, f"-mcpu={chip}", "-o", "-", str(source)]
-
-
 def _rows(folder: Path, operations: int, per_function: int) -> Iterator[tuple[str, ...]]:
     """A row for each chip; what is parsed and printed is the same for all of them."""
     mlir, llvm = folder / "input.mlir", folder / "input.ll"
@@ -48,8 +44,9 @@ def _rows(folder: Path, operations: int, per_function: int) -> Iterator[tuple[st
             peers = ["", ""]  # Its text is LLVM IR for AMD.
         elif llc := find_llvm_tool("llc"):
             skip = one_function and operations > _LLC_LIMIT
+            command = [llc, f"-mcpu={chip}", "-o", "-", str(llvm)]
             peers = [
-                f"{process_seconds(_llc(llc, llvm, chip, level), runs):.2f} s"
+                f"{process_seconds([*command, level], runs):.2f} s"
                 if not (skip and level == "-O2")
                 else "not run: it grows with the square"
                 for level in ("-O2", "-O0")

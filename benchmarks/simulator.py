@@ -84,16 +84,17 @@ _ENUMERATED_LIMIT = 100_000
 """Steps of enumeration alone: seconds of it."""
 
 
-def _decided(work: "WorkBudget", run: "Callable[[WorkBudget], bool]") -> str:
-    """How long a run takes, once; in brackets if ``work`` does not decide."""
+def _decided(steps: int, run: "Callable[[WorkBudget], bool]") -> str:
+    """How long a run takes, once; in brackets if so many ``steps`` do not decide."""
+    from fencewright.simulator.core.exploration import WorkBudget
+
     start = time.process_time()
-    complete = run(work)
+    complete = run(WorkBudget(steps))
     seconds = shown(time.process_time() - start)
     return seconds if complete else f"({seconds})"
 
 
 def _many_runs() -> Result:
-    from fencewright.simulator.core.exploration import WorkBudget
     from fencewright.simulator.litmus_run import PtxTest, SourceTest
     from fencewright.simulator.ptx import hangs as ptx_hangs
     from fencewright.simulator.ptx import model as ptx
@@ -112,31 +113,31 @@ def _many_runs() -> Result:
         program, machine_code = scoped.test.program, lowered.test.program
         figures = (
             _decided(
-                WorkBudget(_ENUMERATED_LIMIT),
+                _ENUMERATED_LIMIT,
                 lambda work, program=program: (
                     source.enumerated_behaviour(program, source.FULL_MODEL, 2, work).complete
                 ),
             ),
             _decided(
-                WorkBudget(_STATE_LIMIT),
+                _STATE_LIMIT,
                 lambda work, program=program: behaviour(program, bound=2, work=work).complete,
             ),
             _decided(
-                WorkBudget(_ENUMERATED_LIMIT),
+                _ENUMERATED_LIMIT,
                 lambda work, program=machine_code: (
                     ptx.enumerated_outcomes(program, ptx.PtxModel(), 2, work).complete
                 ),
             ),
             _decided(
-                WorkBudget(_STATE_LIMIT),
+                _STATE_LIMIT,
                 lambda work, program=machine_code: outcomes(program, bound=2, work=work).complete,
             ),
             _decided(
-                WorkBudget(_STATE_LIMIT),
+                _STATE_LIMIT,
                 lambda work, program=program: not source_hangs.stagnation(program, 2, work).why,
             ),
             _decided(
-                WorkBudget(_STATE_LIMIT),
+                _STATE_LIMIT,
                 lambda work, program=machine_code: (
                     not ptx_hangs.stagnation(program, None, 2, work).why
                 ),

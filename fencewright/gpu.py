@@ -19,7 +19,8 @@ from statistics import median
 from time import monotonic, sleep
 from typing import Any, Protocol
 
-Extent = int | tuple[int, int, int]
+_Size = tuple[int, int, int]
+Extent = int | _Size
 """The size of a grid, a block or a cluster; a number alone is its x."""
 
 _LOG_BYTES = 8192
@@ -178,7 +179,7 @@ def description(device: Described) -> str:
     return f"{device.name}, driver {driver_version() or 'of unknown version'} (CUDA {cuda})"
 
 
-def _extent(extent: Extent) -> tuple[int, int, int]:
+def _extent(extent: Extent) -> _Size:
     return (extent, 1, 1) if isinstance(extent, int) else extent
 
 
@@ -302,13 +303,7 @@ class Kernel:
         takes, given = (", ".join(map(str, each)) or "none" for each in (self._parameters, sizes))
         raise GpuError(f"kernel {self.name}", f"takes arguments of {takes} bytes, given: {given}")
 
-    def _config(
-        self,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        cluster: tuple[int, int, int],
-        shared_bytes: int,
-    ) -> Any:
+    def _config(self, grid: _Size, block: _Size, cluster: _Size, shared_bytes: int) -> Any:
         config = self._driver.api.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
         config.blockDimX, config.blockDimY, config.blockDimZ = block

@@ -488,9 +488,7 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     return arguments
 
 
-_OF_FILES = (
-    *("source", "run", "compile", "code", "counterexamples", "to", "annotate", "fix", "cost"),
-)
+_OF_FILES = "source run compile code counterexamples to annotate fix cost".split()
 """Options that say something of one file, or write one for each."""
 
 

@@ -79,16 +79,8 @@ class ConditionVerdict(FastStrEnum):
     INCOMPLETE = "incomplete"
 
 
-_STATUS = {
+_STATUS = dict.fromkeys(ConditionVerdict, DOES_NOT_HOLD) | {
     ConditionVerdict.HOLDS: HOLDS,
-    ConditionVerdict.FAILS: DOES_NOT_HOLD,
-    ConditionVerdict.RACY: DOES_NOT_HOLD,
-    ConditionVerdict.RACY_SOURCE: DOES_NOT_HOLD,
-    ConditionVerdict.WRONG: DOES_NOT_HOLD,
-    ConditionVerdict.HANGS: DOES_NOT_HOLD,
-    ConditionVerdict.NEVER_ENDS: DOES_NOT_HOLD,
-    ConditionVerdict.NO_EXECUTION: DOES_NOT_HOLD,
-    ConditionVerdict.ENDS: DOES_NOT_HOLD,
     ConditionVerdict.INCOMPLETE: INCOMPLETE,
 }
 
@@ -210,17 +202,14 @@ def _state_lines(outcomes: Outcomes, condition: Condition) -> Iterator[str]:
 
 
 def judge(
-    test: RunnableTest,
-    found: Run,
-    progress: Progress | None = None,
-    source_races: Sequence[str] = (),
+    test: RunnableTest, found: Run, progress: Progress | None = None, races: Sequence[str] = ()
 ) -> ConditionVerdict:
     """The verdict on a test's condition; of an incomplete run only one that is final.
 
     That a source program ends somehow is not among it: it may still have a data race, and then
     no outcome is defined. A condition never holds of a test that may hang unless it says that it
     may, on purpose, nor then of one that ends; of one whose source races the outcomes are what this
-    lowering does, not a verdict.
+    lowering does, not a verdict. ``races``: of the source.
     """
     on_purpose = test.condition.may_hang
     if found.outcomes is None:
@@ -237,7 +226,7 @@ def judge(
         is_certain = False
     if not holds and is_certain:
         return ConditionVerdict.FAILS
-    if source_races:
+    if races:
         return ConditionVerdict.RACY_SOURCE
     hangs = progress is not None and progress.hangs_at_all
     if hangs and not on_purpose:
@@ -424,7 +413,6 @@ def _written_columns(test: "PtxLitmusTest", path: str, for_dat3m: bool) -> str:
 
     With ``for_dat3m`` what Dat3M has not is an error.
     """
-    from fencewright.simulator.core.program import ProgramError
     from fencewright.simulator.ptx.events import check
     from fencewright.simulator.ptx.formats.columns import write_litmus
     from fencewright.simulator.ptx.formats.dat3m import check_grammar, portable

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from enum import Enum
+from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -109,10 +110,14 @@ class Weakening:
         return "".join([*text[:at], changed, *text[at + 1 :]])
 
 
+def _relaxed(title: str, first: str, order: str, nth: int = 0) -> Weakening:
+    return Weakening(title, first, nth=nth, instead=(order, "relaxed"))
+
+
 _NO_WAIT = Weakening("no wait on the mbarrier", "mbarrier.try_wait", lines=2)
-_RELAXED_WAIT = Weakening("wait relaxed", "mbarrier.try_wait", instead=("acquire", "relaxed"))
+_RELAXED_WAIT = _relaxed("wait relaxed", "mbarrier.try_wait", "acquire")
 _NO_INIT_FENCE = Weakening("no fence.mbarrier_init", "fence.mbarrier_init")
-_RELAXED_FLAG = Weakening("flag read relaxed", "ld.acquire.gpu", instead=("acquire", "relaxed"))
+_RELAXED_FLAG = _relaxed("flag read relaxed", "ld.acquire.gpu", "acquire")
 _REGISTERS_OF_WGMMA = (
     Weakening("no fence of the registers", "wgmma.fence"),
     Weakening("no commit of the group", "wgmma.commit_group"),
@@ -290,6 +295,9 @@ _PLAIN_COPY_OF_MAP = (
     r"ld.weak.shared.b32 %h_word, [%h_tile]; add.s64 %h_place, \1, %h_offset; "
     r"st.weak.global.b32 [%h_place], %h_word;",
 )
+_between_peers = partial(
+    Pattern, roles=(Role.OUT, Role.VALUE, Role.PEER), cluster=2, from_peer=True
+)
 
 PATTERNS = (
     Pattern(
@@ -340,7 +348,7 @@ PATTERNS = (
                 instead=("wait_group", "wait_group.read"),
             ),
             Weakening("no commit of the group", "cp.async.bulk.commit_group"),
-            Weakening("flag set relaxed", "red.release", instead=("release", "relaxed")),
+            _relaxed("flag set relaxed", "red.release", "release"),
             _RELAXED_FLAG,
         ),
         pair=True,
@@ -349,57 +357,45 @@ PATTERNS = (
         epilogue=_DRAIN_STORES,
     ),
     Pattern("cluster_init", (), (_NO_INIT_FENCE,), cluster=2, epilogue=_USE_INIT),
-    Pattern(
+    _between_peers(
         "cluster_remote_arrive",
-        (Role.OUT, Role.VALUE, Role.PEER),
-        (
-            Weakening("arrival relaxed", "mbarrier.arrive", instead=("release", "relaxed")),
+        weakenings=(
+            _relaxed("arrival relaxed", "mbarrier.arrive", "release"),
             _NO_WAIT,
             _RELAXED_WAIT,
             _NO_INIT_FENCE,
         ),
-        cluster=2,
-        from_peer=True,
         epilogue=(*_DRAIN, *_CLUSTER),
     ),
-    Pattern(
+    _between_peers(
         "cluster_dsmem_bulk",
-        (Role.OUT, Role.VALUE, Role.PEER),
-        (
+        weakenings=(
             Weakening("no proxy fence", "fence.proxy.async.shared::cta"),
             Weakening("no barrier before the copy", "barrier.sync.aligned"),
             _NO_WAIT,
             _RELAXED_WAIT,
             _NO_INIT_FENCE,
         ),
-        cluster=2,
         per=32,
         step=4,
-        from_peer=True,
         slot=Slot.SPREAD,
         before=("st.weak.shared", _LAST_WRITES_LATE),
         epilogue=(*_DRAIN, *_CLUSTER),
     ),
-    Pattern(
+    _between_peers(
         "cluster_pull_sync_restrict",
-        (Role.OUT, Role.VALUE, Role.PEER),
-        (
+        weakenings=(
             Weakening("no release fence", "fence.release.sync_restrict"),
             Weakening("no acquire fence", "fence.acquire.sync_restrict"),
             _NO_WAIT,
             _NO_INIT_FENCE,
         ),
-        cluster=2,
-        from_peer=True,
         slot=Slot.OWN,
         epilogue=(*_DRAIN, *_CLUSTER),
     ),
-    Pattern(
+    _between_peers(
         "cluster_st_async",
-        (Role.OUT, Role.VALUE, Role.PEER),
-        (_NO_WAIT, _RELAXED_WAIT, _NO_INIT_FENCE),
-        cluster=2,
-        from_peer=True,
+        weakenings=(_NO_WAIT, _RELAXED_WAIT, _NO_INIT_FENCE),
         epilogue=(*_DRAIN, *_CLUSTER),
     ),
     Pattern(
@@ -409,12 +405,7 @@ PATTERNS = (
             Weakening("no release fence", "fence.proxy.async::generic.release"),
             Weakening("no acquire fence", "fence.proxy.async::generic.acquire"),
             Weakening("no wait for the bytes", "mbarrier.try_wait", lines=2, nth=1),
-            Weakening(
-                "wait for the bytes relaxed",
-                "mbarrier.try_wait",
-                nth=1,
-                instead=("acquire", "relaxed"),
-            ),
+            _relaxed("wait for the bytes relaxed", "mbarrier.try_wait", "acquire", nth=1),
             _NO_INIT_FENCE,
             Weakening("no wait for the readers", "mbarrier.try_wait", lines=2),
             Weakening("no barrier at the end", "barrier.cluster.arrive", lines=2, nth=1),
@@ -428,32 +419,20 @@ PATTERNS = (
         before=("ld.weak.shared", _READ_LATE),
         epilogue=(*_JUDGE_BEFORE, *_DRAIN),
     ),
-    Pattern(
+    _between_peers(
         "cluster_barrier_dsmem",
-        (Role.OUT, Role.VALUE, Role.PEER),
-        (
+        weakenings=(
             Weakening("no barrier before the read", "barrier.cluster.arrive", lines=2, nth=1),
-            Weakening(
-                "arrival before the read relaxed",
-                "barrier.cluster.arrive",
-                nth=1,
-                instead=("release", "relaxed"),
-            ),
+            _relaxed("arrival before the read relaxed", "barrier.cluster.arrive", "release", nth=1),
             Weakening("no barrier before the write", "barrier.cluster.arrive", lines=2),
         ),
-        cluster=2,
-        from_peer=True,
         slot=Slot.OWN,
         epilogue=_CLUSTER,
     ),
     Pattern(
         "mbarrier_core_to_core_sm80",
         (Role.OUT, Role.VALUE),
-        (
-            Weakening("arrival relaxed", "mbarrier.arrive", instead=("release", "relaxed")),
-            _NO_WAIT,
-            _RELAXED_WAIT,
-        ),
+        (_relaxed("arrival relaxed", "mbarrier.arrive", "release"), _NO_WAIT, _RELAXED_WAIT),
         per=BLOCK - 1,
         slot=Slot.OWN,
     ),

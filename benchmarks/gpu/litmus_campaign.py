@@ -85,7 +85,8 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """The row of the Markdown table."""
-        allowed = "no" if self.planted or _forbids(self.condition) else "yes"
+        forbids = self.planted or self.condition.quantifier is Quantifier.NOT_EXISTS
+        allowed = "no" if forbids else "yes"
         formula = str(self.condition.formula).replace("\\/", "or").replace("/\\", "and")
         verdict = "ok" if self.is_right else "FAILED"
         counts = (self.result.instances, self.marked, self.forbidden)
@@ -111,10 +112,6 @@ class Row:
             "outcomes": result.by_text(result.histogram),
             "forbidden": result.by_text(result.forbidden),
         }
-
-
-def _forbids(condition: Condition) -> bool:
-    return condition.quantifier is Quantifier.NOT_EXISTS
 
 
 def run_campaign(

@@ -11,10 +11,10 @@ ACCESSES has a line for each launch of one warp, in the format of ``fence-sim ac
 ``compare`` ends with status 1 if a count of a rule that was measured differs.
 """
 
-import argparse
 import random
 import re
 import sys
+from argparse import ArgumentParser, RawTextHelpFormatter
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -328,9 +328,7 @@ def compare(accesses: Sequence[str], text: str) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
     parser.add_argument("step", choices=("draw", "metrics", "launch", "compare"))
     parser.add_argument("accesses", nargs="?", type=Path)
     parser.add_argument("counted", nargs="?", type=Path)

@@ -13,8 +13,8 @@ python memory_kernels.py launch FOLDER > COUNTED``
 wrong.
 """
 
-import argparse
 import sys
+from argparse import ArgumentParser, RawTextHelpFormatter
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -280,9 +280,7 @@ def launch_all(folder: Path) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
     parser.add_argument("step", choices=("compile", "metrics", "launch"))
     parser.add_argument("place", nargs="?", type=Path)
     arguments = parser.parse_args()

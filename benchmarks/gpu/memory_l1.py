@@ -17,8 +17,8 @@ ptxas gives a load of local memory the value that was just stored, it says so: w
 compared.
 """
 
-import argparse
 import sys
+from argparse import ArgumentParser, RawTextHelpFormatter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -324,9 +324,7 @@ def compare(text: Path) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
     parser.add_argument("step", choices=("metrics", "launch", "text", "compare"))
     parser.add_argument("counted", nargs="?", type=Path)
     arguments = parser.parse_args()

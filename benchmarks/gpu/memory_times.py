@@ -6,9 +6,9 @@ the names of its columns
 first. It needs ``fencewright.gpu`` alone.
 """
 
-import argparse
 import random
 import sys
+from argparse import ArgumentParser, RawTextHelpFormatter
 from array import array
 from collections.abc import Iterator, Sequence
 
@@ -338,9 +338,7 @@ MEASUREMENTS = {"latencies": latencies, "rates": rates, "strides": strides, "fen
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
     parser.add_argument("measurement", choices=MEASUREMENTS)
     arguments = parser.parse_args(words)
     for line in MEASUREMENTS[arguments.measurement](Device()):

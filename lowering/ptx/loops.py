@@ -60,19 +60,11 @@ class AtomicAccess:
         return f"{self.semantics}{self.place}.{operation}"
 
     def atom(
-        self,
-        operation: str,
-        operands: str,
-        *,
-        returns: bool,
-        dst: str = "{dst}",
-        at: str = "{addr}",
+        self, name: str, operands: str, *, returns: bool, dst: str = "{dst}", at: str = "{addr}"
     ) -> Instruction:
         """One ``atom``; an unused result goes to the bit bucket."""
         result = dst if returns else "_"
-        return instruction(
-            f"atom{self.suffix(operation)}", f"{result}, [{at}], {operands}", self.source
-        )
+        return instruction(f"atom{self.suffix(name)}", f"{result}, [{at}], {operands}", self.source)
 
     def read(self, bits: int, dst: str, at: str) -> Instruction:
         """The read in front of a loop."""

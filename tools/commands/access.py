@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error, is_picture, output_file
 from fencewright.tools.inputs.litmus.files import name_of, read_text
+from fencewright.tools.inputs.litmus.lowered import NAME
 from fencewright.tools.statuses import HOLDS
 
 if TYPE_CHECKING:
@@ -77,21 +78,21 @@ def count_accesses(arguments: Namespace) -> int:
         from fencewright.tools.commands.access_layouts import layouts_text
 
         if arguments.json is not None or arguments.instruction is not None:
-            raise error("--suggest takes --write and --read, and no instruction", "fence-sim")
+            raise error("--suggest takes --write and --read, and no instruction", NAME)
         _no_picture(arguments)
         text = layouts_text(arguments)
         with output_file(arguments.output) as file:
             file.write(text)
         return HOLDS
     if given := [each for each in ("tile", "element", "write", "read") if getattr(arguments, each)]:
-        raise error(f"--{given[0]} is for --suggest", "fence-sim")
+        raise error(f"--{given[0]} is for --suggest", NAME)
     if arguments.json is None:
         text = _one(arguments)
         with output_file(arguments.output) as file:
             file.write(text)
         return HOLDS
     if arguments.instruction is not None:
-        raise error("give either --json FILE, or an instruction with its addresses", "fence-sim")
+        raise error("give either --json FILE, or an instruction with its addresses", NAME)
     _no_picture(arguments)
     lines = list(_lines(arguments.json, read_text(arguments.json), arguments.mcpu))
     with output_file(arguments.output) as file:
@@ -101,14 +102,12 @@ def count_accesses(arguments: Namespace) -> int:
 
 def _no_picture(arguments: Namespace) -> None:
     if is_picture(arguments.output):
-        raise error(
-            "a picture is of one access: give an instruction and its addresses", "fence-sim"
-        )
+        raise error("a picture is of one access: give an instruction and its addresses", NAME)
 
 
 def _one(arguments: Namespace) -> str:
     if arguments.instruction is None or arguments.addresses is None:
-        raise error("give an instruction and its addresses, or --json FILE", "fence-sim")
+        raise error("give an instruction and its addresses, or --json FILE", NAME)
     from fencewright.simulator.execution.addresses import AddressError, read
     from fencewright.simulator.performance.accesses.access import access, model_of
     from fencewright.simulator.performance.accesses.expression import addresses_of
@@ -127,7 +126,7 @@ def _one(arguments: Namespace) -> str:
             return _picture(model, addresses, counts)
         return _table(counts, model)
     except UnsupportedError as problem:
-        raise error(str(problem), "fence-sim") from problem
+        raise error(str(problem), NAME) from problem
     except AddressError as problem:
         at = (1, problem.column) if problem.column else (0, 0)
         raise ToolError((Diagnostic(str(problem), ON_COMMAND_LINE, *at),)) from problem
@@ -141,7 +140,7 @@ def _picture(model: "Model", addresses: "Addresses", counts: "AccessCounts") -> 
     try:
         return access_svg(model, places_of(model, addresses), counts)
     except MissingLibraryError as missing:
-        raise error(str(missing), "fence-sim") from missing
+        raise error(str(missing), NAME) from missing
 
 
 def _table(counts: "AccessCounts", model: "Model") -> str:

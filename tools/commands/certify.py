@@ -91,20 +91,12 @@ def _add_operation(parser: ArgumentParser) -> None:
         default=Scope.SYSTEM,
         help="or others' word for it: cta, block, gpu, device, sys",
     )
-    parser.add_argument(
-        "--space", choices=tuple(map(str, AddressSpace)), help="of an access (global)"
-    )
+    spaces, orderings = (tuple(map(str, each)) for each in (AddressSpace, Ordering))
+    parser.add_argument("--space", choices=spaces, help="of an access (global)")
     parser.add_argument("--kind", choices=tuple(map(str, RmwKind)), help="of an atomic_rmw (add)")
-    parser.add_argument(
-        "--failure-ordering", choices=tuple(map(str, Ordering)), help="of a cmpxchg"
-    )
+    parser.add_argument("--failure-ordering", choices=orderings, help="of a cmpxchg")
     parser.add_argument("--no-return", action="store_true", help="nobody uses the old value")
-    parser.add_argument(
-        "--spaces",
-        choices=tuple(map(str, AddressSpace)),
-        nargs="+",
-        help="what it orders (default: all)",
-    )
+    parser.add_argument("--spaces", choices=spaces, nargs="+", help="what it orders (default: all)")
     parser.add_argument("--one-as", action="store_true", help="each address space on its own")
     parser.add_argument("--av-none", action="store_true", help="order without making available")
     parser.add_argument("--at", metavar="N", type=int, help="only instruction N, from 0")
@@ -311,8 +303,7 @@ def _certify(
     """Make, write and report one certificate; whether it has no finding."""
     from fencewright.simulator.certify.certificate import certify_mode, requests_of
 
-    # Opened minutes before it is written to, so that a path that cannot be written is reported at
-    # once.
+    # Opened minutes before it is written to, so that an unwritable path is reported at once.
     with nullcontext() if output is None else output_file(output) as file:
         with progress(len(requests_of(mode)), f"operations of {mode}") as display:
             found = certify_mode(mode, executor=executor, stream=stream, watch=display.update)

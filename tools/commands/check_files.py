@@ -173,9 +173,7 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
     shown = show_counterexamples(comparisons, file, arguments.counterexamples, has_steps=has_steps)
     executed = dict(shown) if arguments.replays else {}
     paths = paths_of(assembly.files, file)
-    reporter = _Reporter(
-        path, file, (*assembly.functions.values(),), paths, beside.ignores, arguments
-    )
+    reporter = _Reporter(path, file, assembly.functions.values(), paths, beside.ignores, arguments)
     reported = tuple(reporter.reported(each, *executed.get(each, ("", ()))) for each in found)
     source = beside.source
     return FileReport(
@@ -201,9 +199,7 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
             raise diagnostics.error(f"--{option.replace('_', '-')} is not for PTX", file)
     comparisons = beside.comparisons()
     paths = paths_of(module.files, file)
-    reporter = _Reporter(
-        path, file, (*module.functions.values(),), paths, beside.ignores, arguments
-    )
+    reporter = _Reporter(path, file, module.functions.values(), paths, beside.ignores, arguments)
     with_source = [each for one in comparisons for each in one.findings]
     # A race in the source is no fault of its compiler: it stays a warning.
     replays = arguments.replays and not (arguments.source or arguments.run)
@@ -276,7 +272,7 @@ class _Reporter:
 
     path: str
     file: str
-    functions: Sequence[_Function]
+    functions: Iterable[_Function]
     paths: Mapping[int, str]
     ignores: Mapping[int, Ignore]
     arguments: Namespace

@@ -84,16 +84,7 @@ _FACTS = (Fact.CUDA_ATOMICS,)
 """Facts that may be assumed of the source that code is compared with."""
 
 
-_NAMES = (
-    "run",
-    "compile",
-    "source",
-    "code",
-    "counterexamples",
-    "baseline",
-    "write_baseline",
-    "output",
-)
+_NAMES = "run compile source code counterexamples baseline write_baseline output".split()
 """Options that name a file, a folder or a command."""
 
 
@@ -290,15 +281,11 @@ def merged(found: Sequence[Finding], comparisons: Sequence["Comparison[object]"]
 
 
 def show_counterexamples(
-    comparisons: Sequence["Comparison[AmdComparer]"],
-    file: str,
-    folder: str | None,
-    *,
-    has_steps: bool,
+    compared: Sequence["Comparison[AmdComparer]"], file: str, folder: str | None, *, has_steps: bool
 ) -> Iterator[tuple[Finding, tuple[str, tuple[Step, ...]]]]:
     """For each error against the source, the machine's counterexample in words, and with
     ``has_steps`` its steps; tests go to ``folder``."""
-    judges = (each.comparer for each in comparisons if each.comparer is not None)
+    judges = (each.comparer for each in compared if each.comparer is not None)
     errors = [(one.lifted, *each) for one in judges for each in one.pairs.items()]
     if not errors:
         return

@@ -87,12 +87,7 @@ class LoweringRoute(FastStrEnum):
     LLVM_IR_EDIT = "llvm-ir-edit"
 
 
-LLVM_IR_FORMS = (
-    LoweringRoute.LLVM_IR,
-    LoweringRoute.LLVM_IR_NOALIAS,
-    LoweringRoute.LLVM_IR_CALLS,
-    LoweringRoute.LLVM_IR_EDIT,
-)
+LLVM_IR_FORMS = tuple(each for each in LoweringRoute if each is not LoweringRoute.MLIR)
 """The ways to write programs as LLVM IR."""
 
 

@@ -24,6 +24,7 @@ class Judgement(Enum):
 
 
 Judge: TypeAlias = Callable[[T], Judgement]
+_Neighbours: TypeAlias = Callable[[Block], Iterable[Block]]
 
 
 def finds(holds: Callable[[T], bool]) -> Judge[T]:
@@ -89,26 +90,14 @@ class Lines(Generic[T]):
                     known.found.append(each if verdict is Judgement.FOUND else None)
         return known
 
-    def _beyond(
-        self,
-        judge: Judge[T],
-        block: Block,
-        neighbours: Callable[[Block], Iterable[Block]],
-        end: int,
-    ) -> T | None:
+    def _beyond(self, judge: Judge[T], block: Block, neighbours: _Neighbours, end: int) -> T | None:
         """The nearest thing in the blocks next to ``block``; each is entered at its ``end``."""
         known = self._marks_of(judge, block).beyond
         if end not in known:
             known[end] = self._search(judge, block, neighbours, end)
         return known[end]
 
-    def _search(
-        self,
-        judge: Judge[T],
-        block: Block,
-        neighbours: Callable[[Block], Iterable[Block]],
-        end: int,
-    ) -> T | None:
+    def _search(self, judge: Judge[T], block: Block, neighbours: _Neighbours, end: int) -> T | None:
         queue, seen = deque([block]), set[Block]()
         while queue:
             for target in neighbours(queue.popleft()):

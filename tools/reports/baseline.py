@@ -46,7 +46,7 @@ class Baseline:
                 is_known = left[key] > 0 and not each.was_not_judged
                 left[key] -= is_known
                 findings.append(replace(each, is_known=is_known))
-            marked.append(report.with_findings(findings))
+            marked.append(replace(report, findings=tuple(findings)))
         return marked, sum(left.values())
 
 

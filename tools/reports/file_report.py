@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from fencewright.checker.findings.finding import Level, VerdictKind
@@ -134,8 +134,7 @@ def _at(
 class JudgedLaunch:
     """The verdict on a launch of a kernel, and its basis.
 
-    ``problem``: why not, or "". ``executed``: of how many ``accesses``; ``missed``: the lines of
-    the others.
+    ``problem``: why not, or "". ``executed``: of how many ``accesses``; ``missed``: the rest.
     """
 
     verdict: str
@@ -246,10 +245,6 @@ class FileReport:
             return DOES_NOT_HOLD
         unproved = is_strict and bool(verdicts - {VerdictKind.RACE_FREE})
         return INCOMPLETE if unjudged or unproved else HOLDS
-
-    def with_findings(self, findings: Iterable[ReportedFinding]) -> "FileReport":
-        """The report with other findings."""
-        return replace(self, findings=tuple(findings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ from fencewright.lowering.vocabulary import L2PerAgent
 LANES = 64
 """Lanes of a wave."""
 
+SIMDS = 4
+"""SIMDs of a CU."""
+
 LDS_WORD = 4
 """Bytes of a word in one bank of LDS."""
 
@@ -321,8 +324,7 @@ class CdnaHierarchy:
     channel. ``l1_request``: bytes of a read request to L2. ``fabric_read``, ``fabric_write``: bytes
     of a request of L2 to the fabric. ``write_back``: nanoseconds of a ``buffer_wbl2`` that a wave
     executes, served one after another on an XCD; ``invalidate``: of a ``buffer_inv sc1``.
-    ``lds_banks``: the most that an LDS access uses. Sizes of LDS and of the register files are in
-    ``chips``.
+    ``lds_banks``: the most of an LDS access. Sizes of LDS and registers are in ``chips``.
     """
 
     chip: str
@@ -354,11 +356,6 @@ class CdnaHierarchy:
     l1_rate: Figure | None = None
     l2_rate: Figure | None = None
     channel_interleave: Figure | None = None
-
-    @property
-    def simds(self) -> int:
-        """SIMDs of a CU."""
-        return 4
 
 
 _KIB, _MIB = 1024, 1024 * 1024
@@ -620,8 +617,7 @@ NO_REUSE = frozenset({"nt", "slc"})
 """The bits that expect no reuse."""
 
 BYPASS_OF_LOCAL_MEMORY = measured(_MRROY, 224)
-"""Cycles of an sc1 load on an agent with many L2s, of memory that belongs to it: those of a hit in
-L2.
+"""Cycles of an sc1 load on an agent with many L2s, of its own memory: those of a hit in L2.
 
 The control tables have it bypass L2. On MI300X in SPX it hits: probes keep such lines fresh.
 """

@@ -14,13 +14,13 @@ launches the same PTX; its status is 1 if a byte differs or a launch fails. ``co
 Nsight Compute counted beside ``fence-sim traffic``. Needs a checkout.
 """
 
-import argparse
 import csv
 import json
 import re
 import struct
 import subprocess
 import sys
+from argparse import ArgumentParser, RawTextHelpFormatter
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -493,9 +493,7 @@ def compare_counters(folder: Path, text: str) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
     parser.add_argument("step", choices=("execute", "compare", "launch", "metrics", "counted"))
     parser.add_argument("folder", nargs="?", type=Path, default=Path("executed"))
     parser.add_argument("csv", nargs="?", type=Path)

@@ -12,12 +12,13 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from xdsl.dialects import func
+from xdsl.context import Context
+from xdsl.dialects import func, get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.llvm import LLVMPointerType
 
@@ -60,9 +61,14 @@ from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.options import OptLevel
+from fencewright.passes.pipelines import lower_module
+from fencewright.passes.print.cdna import CDNAAssemblyTarget
+from fencewright.passes.print.ptx import PTXTarget
 from fencewright.simulator.litmus_run import SourceTest
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.simulator.source.events import ScopedProgram
+from fencewright.tools.fuzz import llvm_ir
+from fencewright.tools.fuzz import llvm_ir_writer as writer
 from fencewright.tools.fuzz.checks import (
     CDNA_SETTINGS,
     CLUSTER_SETTINGS,
@@ -75,6 +81,8 @@ from fencewright.tools.fuzz.checks import (
     lowered,
     program_of,
 )
+from fencewright.tools.inputs.located_parser import LocatedParser
+from fencewright.universe import DIALECTS
 
 KERNELS = Path(__file__).resolve().parents[3] / "examples" / "kernels"
 KERNEL_CHIPS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -108,7 +116,7 @@ class Tally:
                 elif finding.level is Level.ERROR:
                     self.errors.append(f"{name}: {finding.rule}: {finding.message}")
 
-    def problems_of(self, name: str, module: PtxFile, but: frozenset[Rule] = frozenset()) -> None:
+    def problems_of(self, name: str, module: PtxFile, but: Container[Rule] = ()) -> None:
         """Count faults of PTX that are independent of the source, but for some rules."""
         for function in module.functions.values():
             for each in hazards(module, function):
@@ -120,7 +128,7 @@ class Tally:
         name: str,
         assembly: Assembly,
         l2_per_agent: L2PerAgent,
-        but: frozenset[Rule] = frozenset(),
+        but: Container[Rule] = (),
     ) -> None:
         """Count faults that are independent of the source, but for some rules."""
         for function in assembly.functions.values():
@@ -167,10 +175,6 @@ def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
 
 def assembly_of(module: ModuleOp, name: str) -> Assembly:
     """A lowered module as the checker reads it."""
-    from xdsl.context import Context
-
-    from fencewright.passes.print.cdna import CDNAAssemblyTarget
-
     stream = io.StringIO()
     CDNAAssemblyTarget().emit(Context(), module, stream)
     return read_assembly(stream.getvalue(), name)
@@ -180,8 +184,6 @@ def compared_assembly(
     program: SmallProgram, assembly: Assembly, name: str, setting: Setting
 ) -> list[Comparison[object]]:
     """The orders that the program requires and our own assembly lacks."""
-    from fencewright.tools.fuzz import llvm_ir_writer as writer
-
     scoped = _scoped(program)
     source = _source_of(scoped, name)
     # A kernel of ours is called by its test and its thread.
@@ -203,16 +205,12 @@ def compared_assembly(
 
 def _source_of(program: ScopedProgram, name: str) -> SourceModule:
     """The LLVM IR that a program asks for, each thread of it a work-group of its own."""
-    from fencewright.tools.fuzz import llvm_ir
-    from fencewright.tools.fuzz import llvm_ir_writer as writer
-
     threads = tuple(
         replace(thread, placement=replace(thread.placement, workgroup=number))
         for number, thread in enumerate(program.threads)
     )
-    return read_source(
-        llvm_ir.in_registers(writer.written(replace(program, threads=threads))), name
-    )
+    text = writer.written(replace(program, threads=threads))
+    return read_source(llvm_ir.in_registers(text), name)
 
 
 def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
@@ -227,8 +225,6 @@ def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
 
 def compared_ptx(program: SmallProgram, module: PtxFile, name: str) -> list[Comparison[object]]:
     """The orders that the program requires and our own PTX lacks."""
-    from fencewright.tools.fuzz import llvm_ir_writer as writer
-
     scoped = _scoped(program)
     source = _source_of(scoped, name)
     results = writer.result_registers(scoped)
@@ -244,10 +240,6 @@ def compared_ptx(program: SmallProgram, module: PtxFile, name: str) -> list[Comp
 
 def ptx_of(module: ModuleOp) -> str:
     """A lowered module as text."""
-    from xdsl.context import Context
-
-    from fencewright.passes.print.ptx import PTXTarget
-
     stream = io.StringIO()
     PTXTarget().emit(Context(), module, stream)
     return stream.getvalue()
@@ -273,8 +265,6 @@ def _does(each: PtxInstruction, operation: str) -> bool:
 
 def check_kernels(tally: Tally, chips: Sequence[str] = KERNEL_CHIPS) -> None:
     """Check the GPU kernels for ``chips``, each on those that have its features, at both levels."""
-    from fencewright.passes.pipelines import lower_module
-
     for path in sorted(KERNELS.glob("*.mlir")):
         asked = asked_by(_parsed(path))
         first = KERNEL_CHIPS.index(FIRST_CHIP.get(asked.name, KERNEL_CHIPS[0]))
@@ -290,12 +280,6 @@ def check_kernels(tally: Tally, chips: Sequence[str] = KERNEL_CHIPS) -> None:
 
 
 def _parsed(path: Path) -> ModuleOp:
-    from xdsl.context import Context
-    from xdsl.dialects import get_all_dialects
-
-    from fencewright.tools.inputs.located_parser import LocatedParser
-    from fencewright.universe import DIALECTS
-
     context = Context()
     for name, load in (get_all_dialects() | DIALECTS).items():
         context.register_dialect(name, load)
@@ -378,9 +362,6 @@ def _is(each: AssemblyLabel | AssemblyInstruction, *mnemonics: str) -> bool:
 
 def by_llvm_ir(seed: int, setting: Setting, tally: Tally) -> None:
     """LLVM's assembly of LLVM IR that has its synchronisation explicit."""
-    from fencewright.tools.fuzz import llvm_ir
-    from fencewright.tools.fuzz import llvm_ir_writer as writer
-
     if setting.through is LoweringRoute.LLVM_IR_CALLS:
         return  # What LLVM inlines has the places of another function.
     program = _scoped(_drawn(seed, setting))
@@ -410,8 +391,6 @@ class Compiled:
 
 def compiled(text: str, mode: Target) -> Compiled:
     """LLVM's compilation of a module for a mode."""
-    from fencewright.tools.fuzz import llvm_ir
-
     lined = numbered(text)
     code = llvm_ir.assembly_of(lined, mode.chip, tuple(mode.features))
     return Compiled(read_source(lined), read_assembly(code), files_in(code))

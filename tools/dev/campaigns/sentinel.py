@@ -701,11 +701,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for fault, number in sorted(tally.faults.items()):
         _, seed = tally.smallest[fault]
         known = fault.reference or "new"
-        print(
-            f"LLVM {fault.compiler}, {fault.chip}: {counted(number, 'program')}, smallest seed {seed}: ",
-            end="",
-        )
-        print(f"{fault.lacks} [{fault.rule}]: {known}")
+        found = f"{counted(number, 'program')}, smallest seed {seed}: {fault.lacks}"
+        print(f"LLVM {fault.compiler}, {fault.chip}: {found} [{fault.rule}]: {known}")
     print(
         f"{counted(tally.programs, 'program')} without races, {tally.refused.total()} times refused"
     )

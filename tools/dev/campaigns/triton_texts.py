@@ -21,15 +21,7 @@ from fencewright.lowering.cdna.chips import GFX942, GFX950
 from fencewright.passes.pipelines import lower_llvm_ir
 
 SCRIPT = Path(__file__).resolve().parents[3] / "tests" / "data" / "triton" / "seven_kernels.py"
-KERNELS = (
-    "split_k",
-    "stream_k",
-    "flash",
-    "layer_norm_backward",
-    "look_back",
-    "histogram",
-    "softmax_grid",
-)
+KERNELS = "split_k stream_k flash layer_norm_backward look_back histogram softmax_grid".split()
 CHIPS = (GFX942.name, GFX950.name, "sm_90", "sm_100")
 
 

@@ -283,17 +283,8 @@ def _filled(row: Instruction, places: Mapping[str, str]) -> list[str]:
 
 _IN_FILE = MappingProxyType(
     {
-        **{
-            "x": "%x",
-            "all": "%all",
-            "map": "%map",
-            "s": "s",
-            "u": "u",
-            "peer": "s",
-            "b": "b",
-            "bp": "b",
-            "n": "n",
-        },
+        **{name: f"%{name}" for name in ("x", "all", "map")},
+        **{"s": "s", "u": "u", "peer": "s", "b": "b", "bp": "b", "n": "n"},
         **{"value": "%r2", "dst": "%r0", "predicate": "%p1", "token": "%d1"},
     }
 )

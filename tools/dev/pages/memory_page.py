@@ -123,7 +123,7 @@ def _cdna_figures() -> list[tuple[str, list[str]]]:
         ("LDS rate, of 32 banks", [_figure(cdna.LDS_BANDWIDTH) for _ in chips]),
         ("L2 rate", [_figure(each.l2_rate) for each in chips]),
         ("waves of a SIMD", [str(each.waves) for each in chips]),
-        ("SIMDs of a CU", [str(each.simds) for each in chips]),
+        ("SIMDs of a CU", [str(cdna.SIMDS) for _ in chips]),
         ("vector registers of a lane, granule", [_vector(each.chip) for each in chips]),
         (f"waves by scalar registers ({registers.source})", [waves for _ in chips]),
     ]  # fmt: skip
@@ -245,10 +245,6 @@ def _partitionings() -> str:
 # NVIDIA
 
 
-def _chips_of(numbers: tuple[int, ...]) -> str:
-    return ", ".join(f"sm_{each}" for each in numbers)
-
-
 def _ptx_memories() -> str:
     rows = [
         (
@@ -274,7 +270,10 @@ def _ptx_memories() -> str:
 
 
 def _requests() -> str:
-    rows = [(each.rule, each.says, _chips_of(each.measured_on), each.source) for each in ptx.RULES]
+    rows = [
+        (each.rule, each.says, ", ".join(f"sm_{n}" for n in each.measured_on), each.source)
+        for each in ptx.RULES
+    ]
     return markdown_table(("rule", "says", "measured on", "source"), rows)
 
 

@@ -2,7 +2,7 @@
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -57,12 +57,10 @@ def _rows(name: str) -> list[Row]:
 
 
 def _confusion(rows: Sequence[Row], key: str, title: Callable[[str], str]) -> str:
-    names = sorted({each[key] for each in rows})
-    groups = [(title(name), [each for each in rows if each[key] == name]) for name in names]
     old = {each["name"]: each for each in _rows("patterns") if each["by"] == key}
     cells = [
-        (head, *_counts(own), *_of_patterns(old[name]))
-        for name, (head, own) in zip((*names, "all"), (*groups, ("all", rows)), strict=True)
+        ("all" if name == "all" else title(name), *_counts(own), *_of_patterns(old[name]))
+        for name, own in _groups(rows, key)
     ]
     if key == "class":
         cells = [(*each, _TARGETS.get(each[0][0], "")) for each in cells]
@@ -70,6 +68,13 @@ def _confusion(rows: Sequence[Row], key: str, title: Callable[[str], str]) -> st
     head = (*head, "not judged", "race", "decided", "SentryWard: found", "proved", "false")
     head = (*head, "patterns: found", "false")
     return markdown_table((*head, "target") if key == "class" else head, cells)
+
+
+def _groups(rows: Sequence[Row], key: str) -> Iterator[tuple[str, Sequence[Row]]]:
+    """The rows of each value of a column, by that, and all."""
+    for name in sorted({each[key] for each in rows}):
+        yield name, [each for each in rows if each[key] == name]
+    yield "all", rows
 
 
 def _counts(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -91,10 +96,8 @@ def _counts(rows: Iterable[Row]) -> tuple[str, ...]:
 
 def _executed(rows: Sequence[Row]) -> str:
     """The verdicts on launches, by class."""
-    names = sorted({each["class"] for each in rows})
-    groups = [(name, [each for each in rows if each["class"] == name]) for name in names]
     cells: list[tuple[str, ...]] = []
-    for name, own in (*groups, ("all", rows)):
+    for name, own in _groups(rows, "class"):
         wrong, right = (
             Counter(each["executed"] for each in own if each["label"] == label)
             for label in ("wrong", "right")
@@ -117,10 +120,8 @@ def _of_patterns(old: Row) -> tuple[str, str]:
 
 
 def _summary(rows: Sequence[Row]) -> str:
-    names = sorted({each["project"] for each in rows})
-    groups = [(name, [each for each in rows if each["project"] == name]) for name in names]
     cells: list[tuple[str, ...]] = []
-    for name, own in (*groups, ("all", rows)):
+    for name, own in _groups(rows, "project"):
         count = Counter(each["verdict"] for each in own)
         times = sorted(float(each["seconds"]) for each in own)
         seconds = times[len(times) // 2], times[len(times) * 95 // 100]
