@@ -78,7 +78,9 @@ class Emitter:
     def emit(self, statement: Statement, site: int) -> Lines:
         """The lines of one instruction. Raises ``NotExecuted`` for what has no meaning here."""
         operation, opcode = statement.operation, statement.opcode
-        if operation in _OPERATIONS:
+        if operation in _FIXED:
+            yield from (line.format(site=site) for line in _FIXED[operation])
+        elif operation in _OPERATIONS:
             yield from _OPERATIONS[operation](self, statement, site)
         elif opcode.known is None:
             yield from self._unknown(statement, site)
@@ -329,9 +331,6 @@ class Emitter:
         for each in statement.defines:
             yield self._assign(each, f"M.unknown({site})")
 
-    def _wgmma_commit(self, statement: Statement, site: int) -> Lines:
-        yield "T.matrix_group += 1"
-
     def _wgmma_wait(self, statement: Statement, site: int) -> Lines:
         yield f"M.matrix_wait(T, {self.operands.value(statement.operands[0], 'u32')})"
 
@@ -388,12 +387,6 @@ class Emitter:
         mask = self.operands.value(statement.operands[0], "b32")
         yield f"yield Meeting('bar.warp.sync', {mask}, None, {site})"
 
-    def _cluster_arrive(self, statement: Statement, site: int) -> Lines:
-        yield f"M.cluster_arrive(T, {site})"
-
-    def _cluster_wait(self, statement: Statement, site: int) -> Lines:
-        yield f"yield ClusterWait({site})"
-
     def _lanes(self, statement: Statement, site: int) -> Lines:
         """shfl, vote, match, redux, elect and activemask."""
         opcode, (to, *given) = statement.opcode, statement.operands
@@ -413,10 +406,6 @@ class Emitter:
             return
         yield f"got = yield {meeting}"
         yield from (self._assign(each, f"got[{at}]") for at, each in enumerate(targets))
-
-    def _sleep(self, statement: Statement, site: int) -> Lines:
-        yield "T.is_lazy = True"
-        yield "yield"
 
     # mbarriers
 
@@ -458,9 +447,6 @@ class Emitter:
             taken = self.operands.value(given.taken, "u32")
         addresses = f"{self.operands.address(given.target)}, {self.operands.address(given.source)}"
         yield f"M.copy(T, {addresses}, {size}, {taken}, {site})"
-
-    def _copy_commit(self, statement: Statement, site: int) -> Lines:
-        yield "M.copy_commit(T)"
 
     def _copy_wait(self, statement: Statement, site: int) -> Lines:
         given = statement.operands
@@ -533,12 +519,6 @@ class Emitter:
         addresses = f"{self.operands.address(to)}, {self.operands.address(source)}"
         yield f"M.copy_map(T, {addresses}, {site})"
 
-    def _hint(self, statement: Statement, site: int) -> Lines:
-        yield "pass"
-
-    def _bulk_commit(self, statement: Statement, site: int) -> Lines:
-        yield "M.bulk_commit(T)"
-
     def _bulk_wait(self, statement: Statement, site: int) -> Lines:
         reads_only = "read" in statement.opcode.modifiers
         left = self.operands.value(statement.operands[0], "u32")
@@ -574,14 +554,8 @@ class Emitter:
 
     # Control
 
-    def _return(self, statement: Statement, site: int) -> Lines:
-        yield "return"
-
     def _exit(self, statement: Statement, site: int) -> Lines:
         yield "return" if self.is_kernel else "raise ThreadEnd"
-
-    def _trap(self, statement: Statement, site: int) -> Lines:
-        yield "raise Trapped('a trap')"
 
     def _call(self, statement: Statement, site: int) -> Lines:
         operands = list(statement.operands)
@@ -621,6 +595,18 @@ def _operand(at: int, text: str, type: str) -> Term:
     return constant(int(text)) if text.isdecimal() else operand(at, element[1] * element[2])
 
 
+_FIXED: Mapping[str, tuple[str, ...]] = {
+    "wgmma commit_group": ("T.matrix_group += 1",),
+    "barrier cluster arrive": ("M.cluster_arrive(T, {site})",),
+    "barrier cluster wait": ("yield ClusterWait({site})",),
+    "nanosleep": ("T.is_lazy = True", "yield"),
+    "cp async commit_group": ("T.copy_group += 1",),
+    "cp async bulk commit_group": ("T.bulk_group += 1",),
+    **dict.fromkeys(("cp async bulk prefetch", "cp async bulk prefetch tensor"), ("pass",)),
+    "ret": ("return",),
+    "trap": ("raise Trapped('a trap')",),
+}
+"""The lines of instructions that look at no operand."""
 _Method = Callable[[Emitter, Statement, int], Lines]
 
 _METHODS: Mapping[str, str] = {
@@ -632,22 +618,17 @@ _METHODS: Mapping[str, str] = {
     "_matrix_move": "movmatrix",
     "_wmma": "wmma load|wmma store",
     "_wgmma": "wgmma mma_async|wgmma mma_async sp",
-    "_wgmma_commit": "wgmma commit_group",
     "_wgmma_wait": "wgmma wait_group",
     "_update": "atom|red",
     "_barrier": "bar sync|bar red|bar arrive|barrier sync|barrier red|barrier arrive",
     "_warp_sync": "bar warp sync",
-    "_cluster_arrive": "barrier cluster arrive",
-    "_cluster_wait": "barrier cluster wait",
     "_mbarrier": "mbarrier init|mbarrier inval|mbarrier expect_tx|mbarrier complete_tx|"
     "mbarrier arrive|mbarrier arrive_drop|mbarrier arrive expect_tx|"
     "mbarrier arrive_drop expect_tx|mbarrier test_wait|mbarrier try_wait",
     "_copy": "cp async",
-    "_copy_commit": "cp async commit_group",
     "_copy_wait": "cp async wait_group|cp async wait_all",
     "_copy_arrive": "cp async mbarrier arrive",
     "_bulk": "cp async bulk|cp reduce async bulk",
-    "_bulk_commit": "cp async bulk commit_group",
     "_bulk_wait": "cp async bulk wait_group",
     "_store_async": "st async|red async",
     "_tensor_address": "tcgen05 alloc",
@@ -656,13 +637,10 @@ _METHODS: Mapping[str, str] = {
     "_tensor": "cp async bulk tensor|cp async bulk tensor bulk_group|cp reduce async bulk tensor",
     "_tensor_field": "tensormap replace",
     "_tensor_map": "tensormap cp_fenceproxy",
-    "_hint": "cp async bulk prefetch|cp async bulk prefetch tensor",
     "_refused": "st async release|red async release|"
     "sust|sured|multimem cp async bulk|multimem cp reduce async bulk|"
     "clusterlaunchcontrol try_cancel",
-    "_return": "ret",
     "_exit": "exit",
-    "_trap": "trap",
     "_call": "call",
 }
 _OPERATIONS: Mapping[str, _Method] = {
@@ -677,7 +655,6 @@ _HEADS: Mapping[str, _Method] = {
         "cvta": "cvta",
         "isspacep": "isspacep",
         "lanes": "shfl vote match redux elect activemask",
-        "sleep": "nanosleep",
     }.items()
     for name in names.split()
 }

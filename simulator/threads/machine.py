@@ -429,10 +429,6 @@ class Machine:
                 action()
         thread.copies = [each for each in thread.copies if each[0] > group]
 
-    def copy_commit(self, thread: Thread) -> None:
-        """cp.async.commit_group."""
-        thread.copy_group += 1
-
     def copy_wait(self, thread: Thread, left: int | None) -> None:
         """cp.async.wait_group; None: wait_all, for copies that are not committed too."""
         last = thread.copy_group if left is None else thread.copy_group - 1 - left
@@ -599,10 +595,6 @@ class Machine:
         found = self.mbarrier(thread, address, space, site)
         self.observer.mbarrier_arrive(thread, found, site)
         self.later(lambda: self._count(found, 1, 0, False))
-
-    def bulk_commit(self, thread: Thread) -> None:
-        """cp.async.bulk.commit_group."""
-        thread.bulk_group += 1
 
     def bulk_wait(self, thread: Thread, left: int, reads_only: bool) -> None:
         """cp.async.bulk.wait_group: reading of the sources, or all."""
