@@ -627,26 +627,6 @@ class WaitOp(InstructionOp):
         return _WAIT if joint else _SPLIT_WAIT
 
     @classmethod
-    def make(
-        cls,
-        vmcnt: int | None = None,
-        lgkmcnt: int | None = None,
-        phase: PhaseAttr | None = None,
-        source: StringAttr | None = None,
-    ) -> Self:
-        """The wait for these counts."""
-        properties: dict[str, Attribute] = {}
-        if vmcnt is not None:
-            properties["vmcnt"] = count_attr(vmcnt)
-        if lgkmcnt is not None:
-            properties["lgkmcnt"] = count_attr(lgkmcnt)
-        if phase is not None:
-            properties["phase"] = phase
-        if source is not None:
-            properties["source"] = source
-        return cls.create(properties=properties)
-
-    @classmethod
     def of(
         cls,
         counts: WaitCounts,
@@ -654,9 +634,10 @@ class WaitOp(InstructionOp):
         source: StringAttr | None = None,
     ) -> Self:
         """The wait for ``counts``, of whichever counters."""
-        wait = cls.make(phase=phase, source=source)
-        wait.properties.update({name: count_attr(n) for name, n in counts.given.items()})
-        return wait
+        given = {"phase": phase, "source": source}
+        properties = {name: each for name, each in given.items() if each is not None}
+        numbers = {name: count_attr(n) for name, n in counts.given.items()}
+        return cls.create(properties={**properties, **numbers})
 
     @property
     def line(self) -> Line:

@@ -94,9 +94,10 @@ class MinimiseCachesPipeline(Pipeline):
         from fencewright.passes.cdna.caches.hoist_write_backs import HoistWriteBacksPass
         from fencewright.passes.cdna.caches.sink_invalidates import SinkInvalidatesPass
 
+        facts = frozenset(map(Fact, self.facts))
         return (
             ClampCachesPass(self.facts),
-            *_storing(self.stores or _default_stores(self.facts)),
+            *_storing(self.stores or ("auto" if may_store_through(facts) else "back")),
             DropWriteBacksPass(),
             ElectReleasePass(),
             HoistWriteBacksPass(),
@@ -117,14 +118,6 @@ def _on_scoped(mcpu: str, facts: tuple[str, ...]) -> tuple[ModulePass, ...]:
     return (ClampScopesPass(mcpu, facts), MergeFencesPass())
 
 
-def _before_cdna() -> tuple[ModulePass, ...]:
-    """Passes that move synchronisation in ``scoped`` before its conversion to ``cdna``."""
-    from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
-    from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
-
-    return (InferAddressSpacesPass(), AcquireOnSuccessPass())
-
-
 def _before_ptx(mcpu: str, ptx_version: str | None) -> tuple[ModulePass, ...]:
     """Passes that remove synchronisation from ``scoped`` before its conversion to PTX."""
     from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
@@ -139,11 +132,6 @@ def _on_ptx() -> tuple[ModulePass, ...]:
     return (MergePTXFencesPass(),)
 
 
-def _default_stores(facts: tuple[str, ...]) -> StorePolicy:
-    """The policy where none was asked for."""
-    return "auto" if may_store_through(frozenset(map(Fact, facts))) else "back"
-
-
 def _storing(stores: StorePolicy) -> "tuple[CachePass, ...]":
     """Passes that decide the reach of plain stores."""
     from fencewright.passes.cdna.caches.store_through import StoreThroughPass
@@ -151,18 +139,6 @@ def _storing(stores: StorePolicy) -> "tuple[CachePass, ...]":
     if stores == "back":
         return ()
     return (StoreThroughPass(policy="always" if stores == "through" else "cheaper"),)
-
-
-def _on_cdna(facts: tuple[str, ...], stores: StorePolicy | None) -> tuple[ModulePass, ...]:
-    """Passes that remove synchronisation from ``cdna``, before the waits are inserted."""
-    return (MinimiseCachesPipeline(facts, stores), *_on_waits())
-
-
-def _on_moved() -> "tuple[CachePass, ...]":
-    """Passes that move an invalidate, with the wait after it."""
-    from fencewright.passes.cdna.caches.sink_invalidates import SinkInvalidatesPass
-
-    return (SinkInvalidatesPass(),)
 
 
 def _on_ends() -> "tuple[CachePass, ...]":
@@ -265,11 +241,13 @@ class CDNAPipeline(Pipeline):
         from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
         from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
         from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
+        from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
+        from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
         from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 
         return (
             OutlineLitmusThreadsPass(),
-            *(_before_cdna() if self.opt_level else ()),
+            *((InferAddressSpacesPass(), AcquireOnSuccessPass()) if self.opt_level else ()),
             *(_on_scoped(self.mcpu, self.facts) if self.opt_level else ()),
             *_on_copies(self.mcpu),
             ConvertScopedToCDNAPass(
@@ -285,11 +263,13 @@ class CDNAPipeline(Pipeline):
         )
 
     def _on_cdna(self) -> tuple[ModulePass, ...]:
+        from fencewright.passes.cdna.caches.sink_invalidates import SinkInvalidatesPass
+
         if _splits_counters(self.mcpu):
-            caches = OnOneView((*_on_split_counters(), *_on_moved(), *_on_ends()))
+            caches = OnOneView((*_on_split_counters(), SinkInvalidatesPass(), *_on_ends()))
             return (caches, *_on_waits()) if self.opt_level else ()
         if self.opt_level:
-            return _on_cdna(self.facts, self.stores)
+            return (MinimiseCachesPipeline(self.facts, self.stores), *_on_waits())
         return _as_requested(self.stores)
 
 

@@ -314,7 +314,7 @@ class CacheCode(ABC):
                 return
             if step.meaning.publishes:
                 break
-        wait = WaitOp.make(vmcnt=0, phase=_RELEASES)
+        wait = WaitOp.of(WaitCounts(vmcnt=0), _RELEASES)
         wait.attributes |= made.attributes
         wait.location = made.location
         self._insert_wait(wait, made)

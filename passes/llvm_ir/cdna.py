@@ -6,7 +6,7 @@ from functools import lru_cache
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation
 
-from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.sequence import Instruction, WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import count_attr
 from fencewright.mlir_dialects.cdna import PHASES, BarrierOp, CacheOp, WaitOp
@@ -53,7 +53,7 @@ def wait_for_scalar_loads(
     if any(op.lgkmcnt is not None for op in waits):
         return [*release]
     if not waits:
-        waits = [WaitOp.make(phase=_RELEASES)]
+        waits = [WaitOp.of(WaitCounts(), _RELEASES)]
         waits[0].attributes |= attributes
         release = [*release, *waits]
     waits[0].properties["lgkmcnt"] = count_attr(0)

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.attributes import count_attr
 from fencewright.mlir_dialects.cdna import (
     PHASES,
@@ -237,7 +238,7 @@ class Writer:
         if kind == 11:
             if choose.random() < 0.5:
                 return [op(CacheOp, "buffer_wbl2", [])]
-            return [WaitOp.make(vmcnt=0, phase=PHASES["release"])]
+            return [WaitOp.of(WaitCounts(vmcnt=0), PHASES["release"])]
         return [op(AluOp, "v_add_u32_e32", [single(), single()], VGPR)]
 
 
@@ -594,7 +595,7 @@ def test_a_result_that_nobody_reads_keeps_its_register_until_a_wait() -> None:
     load = op(LoadOp, "global_load_dword", [block.args[3]], VGPR)
     early, late = const(1, VGPR), const(2, VGPR)
     users = [op(AluOp, "v_add_u32_e32", [v, v], VGPR) for v in (early.results[0], late.results[0])]
-    wait = WaitOp.make(vmcnt=0, phase=PHASES["release"])
+    wait = WaitOp.of(WaitCounts(vmcnt=0), PHASES["release"])
     kernel = straight(load, early, users[0], wait, late, users[1], block=block)
     insert_waits(kernel)
     allocate_registers(kernel)

@@ -9,6 +9,7 @@ from xdsl.dialects import cf, func, test
 from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.ir import Block, ErasedSSAValue, Operation, Region
 
+from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects import verification
 from fencewright.mlir_dialects.cdna import WaitOp
 from fencewright.mlir_dialects.verification import verify
@@ -110,7 +111,7 @@ def operation_that_does_not_verify() -> ModuleOp:
 
 
 def machine_code_outside_of_a_kernel() -> ModuleOp:
-    return ModuleOp([function(Block([WaitOp.make(0, None), func.ReturnOp()]))])
+    return ModuleOp([function(Block([WaitOp.of(WaitCounts(vmcnt=0)), func.ReturnOp()]))])
 
 
 def branch_in_no_block() -> Operation:
