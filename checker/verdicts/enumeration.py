@@ -12,6 +12,7 @@ from itertools import chain, islice, product
 
 from fencewright.checker.verdicts.expressions import WIDE, is_variable
 from fencewright.checker.verdicts.interpretation import (
+    ELECTED,
     RANK,
     KnownNumbers,
     Unsupported,
@@ -52,6 +53,11 @@ _MOST_TRIES_OF_KERNEL = 400_000
 _NUMBERS = (0, 1, 2)
 """The values tried for unknown ones, beside the constants that they meet."""
 _MOST_NUMBERS = 12
+_ADDRESSES = (1 << WIDE) - 1
+
+
+_Meaning = Callable[[Mapping[Value, int]], int]
+_Steps = tuple[list[Value], list[tuple[Value, _Meaning]]]
 
 
 @dataclass(slots=True)
@@ -91,6 +97,7 @@ class _Instance:
     ctaid: Numbers
     own: Mapping[str, int]
     values: dict[Value, int]
+    warp: int = 0
 
 
 class Enumeration:
@@ -103,6 +110,7 @@ class Enumeration:
         self.kernel, self.relation, self.sizes = kernel, relation, sizes
         self.tries, self.splits_warps = tries, splits_warps
         self.has_rank = RANK in kernel.specials
+        self._related: dict[tuple[bool, ...], bool] = {}
 
     def solve(self, constraints: Sequence[Constraint]) -> Solution:
         """Two threads, and others that the constraints speak of, which satisfy all of them."""
@@ -110,6 +118,25 @@ class Enumeration:
             return _Question(self, constraints).solution()
         except (Unsupported, _Limit):
             return Solution(Answer.UNKNOWN)
+
+    def warp(self, thread: _Instance) -> int:
+        """The number of a thread's warp in its CTA."""
+        known = _Threads(self, {0: thread})
+        return known.by_lanes(known.linear(0))[0]
+
+    def related(self, one: _Instance, other: _Instance) -> bool:
+        """True of threads 0 and 1 that stand in the relation: these equalities alone decide it."""
+        alike = (
+            one.ctaid == other.ctaid,
+            one.tid == other.tid,
+            one.warp == other.warp,
+            one.own.get(RANK, 0) == other.own.get(RANK, 0),
+            one.own.get(ELECTED, 0) == 1 == other.own.get(ELECTED, 0),
+        )
+        if (known := self._related.get(alike)) is None:
+            known = all(_Threads(self, {0: one, 1: other}).related())
+            self._related[alike] = known
+        return known
 
 
 class _Question:
@@ -123,7 +150,7 @@ class _Question:
             asked = frozenset(self._collect(each))
             self.by_threads.setdefault(asked, []).append(each)
         self.orders = {thread: parts_first(roots) for thread, roots in self.roots.items()}
-        self.meanings: Mapping[Value, Callable[[Mapping[Value, int]], int]] = {
+        self.meanings: Mapping[Value, _Meaning] = {
             each: meaning(each)
             for each in chain.from_iterable(self.orders.values())
             if isinstance(each, Apply)
@@ -225,17 +252,18 @@ class _Question:
             free[RANK] = 32
         constraints = self.by_threads.get(frozenset((thread,)), ())
         choices = list(self._choices(list(free.values())))
-        alike, of_tid, others = _by_level(self.orders[thread])
+        alike, of_tid, others = map(self._steps, _by_level(self.orders[thread]))
         nobody = _Instance((), (), {}, {})
         self._evaluate(alike, nobody, parameters)
         for tid in product(*_ranges(self.sizes.block, self.sizes.of_threads)):
             any_cta = _Instance(tid, (), {}, dict(nobody.values))
+            warp = self.threads.warp(any_cta)
             self._evaluate(of_tid, any_cta, parameters)
             ctas = product(*_ranges(self.sizes.grid, self.sizes.of_ctas))
             for ctaid, chosen in product(ctas, choices):
                 self._try(len(self.orders[thread]))
                 own = dict(zip(free, chosen, strict=True))
-                made = _Instance(tid, ctaid, own, dict(any_cta.values))
+                made = _Instance(tid, ctaid, own, dict(any_cta.values), warp)
                 self._evaluate(others, made, parameters)
                 if self._hold(constraints, {thread: made}):
                     yield made
@@ -253,37 +281,39 @@ class _Question:
             for thread in self.roots
             if thread not in (0, 1)
         }
+        own = self.by_threads.get(frozenset((0, 1)), ())
         for one, other in self._meetings(firsts, seconds):
-            self._try()
-            given = {0: one, 1: other}
-            if not all(_Threads(self.threads, given).related()):
+            if not self.threads.related(one, other):
                 continue
-            own = self.by_threads.get(frozenset((0, 1)), ())
+            given = {0: one, 1: other}
             if self._hold(own, given) and self._extends(given, others):
                 return self._made(one, other, parameters)
         return None
 
     def _meetings(
         self, firsts: list[_Instance], seconds: list[_Instance]
-    ) -> Iterable[tuple[_Instance, _Instance]]:
-        """Pairs of threads whose accesses have a byte in common, where that is asked."""
-        for each in self.by_threads.get(frozenset((0, 1)), ()):
-            if isinstance(each, Overlap) and _is_by_address(each):
-                return self._by_address(each, firsts, seconds)
-        return product(firsts, seconds)
-
-    def _by_address(
-        self, overlap: Overlap, firsts: list[_Instance], seconds: list[_Instance]
     ) -> Iterator[tuple[_Instance, _Instance]]:
-        size, other_size = overlap.left.size or 0, overlap.right.size or 0
-        at: dict[int, list[_Instance]] = {}
-        for each in seconds:
-            at.setdefault(self._begin(overlap.right, each), []).append(each)
+        """Pairs of threads whose accesses have a byte in common, wherever that is asked; those that
+        the first such accesses leave are counted."""
+        own = self.by_threads.get(frozenset((0, 1)), ())
+        overlaps = [each for each in own if isinstance(each, Overlap) and _is_by_address(each)]
+        if not overlaps:
+            for pair in product(firsts, seconds):
+                self._try()
+                yield pair
+            return
+        at: dict[int, list[tuple[_Instance, Sequence[int]]]] = {}
+        for other in seconds:
+            begins = [self._begin(each.right, other) for each in overlaps]
+            at.setdefault(begins[0], []).append((other, begins[1:]))
+        (left, right), *sizes = [(each.left.size or 0, each.right.size or 0) for each in overlaps]
         for one in firsts:
-            begin = self._begin(overlap.left, one)
-            for place in range(begin - other_size + 1, begin + size):
-                for other in at.get(place & (1 << WIDE) - 1, ()):
-                    yield one, other
+            begin, *more = [self._begin(each.left, one) for each in overlaps]
+            for place in range(begin - right + 1, begin + left):
+                for other, begins in at.get(place & _ADDRESSES, ()):
+                    self._try()
+                    if all(map(_meet, more, begins, sizes)):
+                        yield one, other
 
     def _begin(self, access: Access, made: _Instance) -> int:
         """The first byte of an access of a thread."""
@@ -329,23 +359,38 @@ class _Question:
 
     # Values
 
-    def _evaluate(
-        self, order: Iterable[Value], made: _Instance, parameters: Mapping[tuple[str, int], int]
-    ) -> None:
-        values = made.values
+    def _steps(self, order: Iterable[Value]) -> _Steps:
+        """Values that are given, and those that are computed, parts first."""
+        given, computed = list[Value](), list[tuple[Value, _Meaning]]()
         for each in order:
-            if (made_by := self.meanings.get(each)) is not None:
-                values[each] = made_by(values)
-            elif isinstance(each, Const):
-                values[each] = self._constant(each, made)
-            elif isinstance(each, Param):
-                values[each] = 0 if is_variable(each) else parameters[each.name, each.bits or 32]
-            elif isinstance(each, Thread) and each.name.startswith("%tid."):
-                values[each] = made.tid[self.sizes.of_threads.index(each.name[-1])]
+            if isinstance(each, Apply):
+                computed.append((each, self.meanings[each]))
             else:
-                name = _own_name(each)
-                assert name is not None
-                values[each] = made.own[name]
+                given.append(each)
+        return given, computed
+
+    def _evaluate(
+        self, steps: _Steps, made: _Instance, parameters: Mapping[tuple[str, int], int]
+    ) -> None:
+        given, computed = steps
+        values = made.values
+        for each in given:
+            values[each] = self._given(each, made, parameters)
+        for each, made_by in computed:
+            values[each] = made_by(values)
+
+    def _given(
+        self, value: Value, made: _Instance, parameters: Mapping[tuple[str, int], int]
+    ) -> int:
+        if isinstance(value, Const):
+            return self._constant(value, made)
+        if isinstance(value, Param):
+            return 0 if is_variable(value) else parameters[value.name, value.bits or 32]
+        if isinstance(value, Thread) and value.name.startswith("%tid."):
+            return made.tid[self.sizes.of_threads.index(value.name[-1])]
+        name = _own_name(value)
+        assert name is not None
+        return made.own[name]
 
     def _constant(self, value: Const, made: _Instance) -> int:
         if isinstance(value.constant, int):
@@ -389,6 +434,12 @@ class _Threads(KnownNumbers):
                 return self.sizes.block["xyz".index(d)]
             case _:
                 return self.given[thread].own.get(name, 0)
+
+
+def _meet(begin: int, other: int, sizes: tuple[int, int]) -> bool:
+    """True of accesses of these first bytes and sizes that have a byte in common."""
+    size, other_size = sizes
+    return (other - begin) & _ADDRESSES < size or (begin - other) & _ADDRESSES < other_size
 
 
 def _is_by_address(each: Overlap) -> bool:
