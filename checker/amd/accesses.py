@@ -351,7 +351,7 @@ SCALAR_INVALIDATES = frozenset({"s_dcache_inv", "s_dcache_inv_vol"})
 
 
 _BEFORE = Form(Kind.OPAQUE)
-"""What came before: the caller of a function that is called, or nothing."""
+"""The operation before all: the caller of a function that is called, or nothing."""
 
 _COUNTED = (Kind.WAIT, Kind.CALL, Kind.OPAQUE)
 """The kinds of the instructions that change the state, besides operations and those with events."""
