@@ -45,7 +45,7 @@ class Checked:
         for flow in without_infeasible_paths(code.flow):
             code = code_of(flow, code.mode)
             again = Hazards(code)
-            solve(code, again.through)
+            solve(code, again.through, keeps=False)
             places &= again.places()
             if not places:
                 return
@@ -97,5 +97,5 @@ def check(
     code = code_of(flow_of(function), mode_of(assembly, function, l2_per_agent))
     guarantees = Guarantees(code)
     hazards = Hazards(code, guarantees)
-    entries = solve(code, hazards.through)
+    entries = solve(code, hazards.through, keeps=guarantees.keeps_states)
     return Checked(guarantees.lifted(entries), entries, hazards)

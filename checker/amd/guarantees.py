@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fencewright.checker.amd.accesses import LEVELS, Mode, Operation
+from fencewright.checker.amd.accesses import LEVELS, Form, Mode, Operation
 from fencewright.checker.amd.barriers import Barriers
 from fencewright.checker.amd.kept import is_long, kept_sets
 from fencewright.checker.amd.state import Code, State, kept_states, walk
@@ -97,7 +97,7 @@ class _Places(Mapping[int, Place]):
             self._within[stretch] = state.copy()
 
     @cached_property
-    def _short(self) -> Mapping[int, Place]:
+    def short(self) -> dict[int, Place]:
         """All places of a short function."""
         blocks = self.entries
         return {number: each for own in blocks for number, each in self._places_in(own, 0)}
@@ -114,7 +114,7 @@ class _Places(Mapping[int, Place]):
 
     def __getitem__(self, number: int) -> Place:
         if not self._is_long:
-            return self._short[number]
+            return self.short[number]
         stretch = self._stretch_of[number]
         made = self._made.pop(stretch, None)
         if made is None:
@@ -133,13 +133,13 @@ class _Places(Mapping[int, Place]):
             state.step(self._code, step, operation)
 
     def __contains__(self, number: object) -> bool:
-        return number in (self._stretch_of if self._is_long else self._short)
+        return number in (self._stretch_of if self._is_long else self.short)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._stretch_of if self._is_long else self._short)
+        return iter(self._stretch_of if self._is_long else self.short)
 
     def __len__(self) -> int:
-        return len(self._stretch_of if self._is_long else self._short)
+        return len(self._stretch_of if self._is_long else self.short)
 
 
 _STORE_COUNTERS = ("vmcnt", "vscnt", "storecnt")
@@ -372,6 +372,10 @@ class Guarantees:
         self._waits: dict[int, Mapping[str, int]] = {}
         self._flights, self._has_copies = kept_sets(code.others), Kind.COPY in code.flow.kinds
         self._after_waits: set[int] = set()
+        publishes = any(_publishes(form, code.mode) for form in {e.form for e in code.operations})
+        self.keeps_states = publishes and is_long(code.others)
+        """True of code whose places are sure to be read, and made from states that are kept."""
+        self._made: dict[int, Place] | None = {} if publishes and not self.keeps_states else None
         self._block = self._place = 0
         self._is_after = False
 
@@ -390,6 +394,8 @@ class Guarantees:
                 self._is_after = self._is_after or _is_for_stores(self._code, state, counts)
             return
         form, number = operation.form, operation.number
+        if self._made is not None:
+            self._made[number] = place_of(state)
         if self._is_after:
             self._after_waits.add(number)
             self._is_after = False
@@ -401,8 +407,17 @@ class Guarantees:
     def lifted(self, entries: Mapping[int, State]) -> LiftedFunction:
         """The guarantees of each operation; ``entries``: the states where blocks begin."""
         self._places.entries = entries
+        if self._made is not None:
+            self._places.short = dict(sorted(self._made.items()))
         after_waits = mask_of(self._after_waits)
         return LiftedFunction(self._code, self._places, self._waits, self._flights, after_waits)
+
+
+def _publishes(form: Form, mode: Mode) -> bool:
+    """True of a write of which the bits say that other work-groups may learn by it."""
+    if not form.writes or form.in_lds or not form.scope.includes(Scope.AGENT):
+        return False
+    return mode.chip.scope_bits or form.kind is Kind.RMW
 
 
 def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:

@@ -745,13 +745,13 @@ Through = Callable[[int, State], None]
 """Executes the steps of a block, of which the number is given, on the state before it."""
 
 
-def solve(code: Code, through: Through | None = None) -> Mapping[int, State]:
+def solve(code: Code, through: Through | None = None, *, keeps: bool = True) -> Mapping[int, State]:
     """The state where each block begins that control can reach, in the order of the text.
 
     ``through``: executes each block, and looks at the states in it; the last time, with those of
-    the solution.
+    the solution. ``keeps``: states are sure to be read afterwards.
     """
-    if through is not None and code.flow.is_forward:
+    if through is not None and not keeps and code.flow.is_forward:
         return _Passed(code, tuple(_passed(code, through)))
     entries = kept_states(code)
     if not code.flow.blocks:
