@@ -8,9 +8,11 @@ than an earlier one if it may see what was there before the earlier one's value 
 or atomic that no later read may be older than provides an acquire.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 from fencewright.checker.amd.accesses import LEVELS, Form, Mode, Operation
 from fencewright.checker.amd.barriers import Barriers
@@ -79,67 +81,64 @@ _STRETCHES = 8
 class _Places(Mapping[int, Place]):
     """The places of a function's operations, by number: most functions need none.
 
-    Of a short one all are made when the first is read; of a long one, where one is read, those near
-    it, as all of them take memory by the square of its length.
+    Where one is read that is not among those ``known``, those of its block are made; of a long
+    function those near it, as all of them take memory by the square of its length.
     """
 
     def __init__(self, code: Code):
         self.entries: Mapping[int, State] = {}
-        self._code, self._is_long = code, is_long(code.others)
+        self.known: dict[int, Place] = {}
+        self._code = code
+        self._size = _STRETCH if is_long(code.others) else sys.maxsize
+        self._most = _STRETCHES if is_long(code.others) else sys.maxsize
         self._begins: dict[tuple[int, int], int] = {}
         self._within = kept_states(code)
         self._made: dict[tuple[int, int], Mapping[int, Place]] = {}
 
     def pass_by(self, block: int, first: int, state: State) -> None:
         """Keep the state at a place among the counted steps of a block, where it is of use."""
-        if self._is_long and first and first % _STRETCH == 0:
+        if first and first % self._size == 0:
             stretch = self._begins.setdefault((block, first), len(self._begins))
             self._within[stretch] = state.copy()
 
     @cached_property
-    def short(self) -> dict[int, Place]:
-        """All places of a short function."""
-        blocks = self.entries
-        return {number: each for own in blocks for number, each in self._places_in(own, 0)}
-
-    @cached_property
     def _stretch_of(self) -> Mapping[int, tuple[int, int]]:
-        """By operation, the block and the place in it where its stretch of a long one begins."""
+        """By operation, the block and the place in it where its stretch begins."""
         return {
-            operation.number: (block, place - place % _STRETCH)
+            operation.number: (block, place - place % self._size)
             for block in self.entries
             for place, (_, operation) in enumerate(self._code.counted[block])
             if operation is not None
         }
 
     def __getitem__(self, number: int) -> Place:
-        if not self._is_long:
-            return self.short[number]
+        if (known := self.known.get(number)) is not None:
+            return known
         stretch = self._stretch_of[number]
         made = self._made.pop(stretch, None)
         if made is None:
             made = dict(self._places_in(*stretch))
-            if len(self._made) == _STRETCHES:
+            if len(self._made) == self._most:
                 del self._made[next(iter(self._made))]
         self._made[stretch] = made
         return made[number]
 
     def _places_in(self, block: int, first: int) -> Iterator[tuple[int, Place]]:
         entry = self._within[self._begins[block, first]] if first else self.entries[block]
-        steps, state = self._code.counted[block], entry.copy()
-        for step, operation in steps[first : first + _STRETCH] if self._is_long else steps:
+        state = entry.copy()
+        for step, operation in islice(self._code.counted[block], first, first + self._size):
             if operation is not None:
                 yield operation.number, place_of(state)
             state.step(self._code, step, operation)
 
     def __contains__(self, number: object) -> bool:
-        return number in (self._stretch_of if self._is_long else self.short)
+        return number in self._stretch_of
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._stretch_of if self._is_long else self.short)
+        return iter(self._stretch_of)
 
     def __len__(self) -> int:
-        return len(self._stretch_of if self._is_long else self.short)
+        return len(self._stretch_of)
 
 
 _STORE_COUNTERS = ("vmcnt", "vscnt", "storecnt")
@@ -375,7 +374,7 @@ class Guarantees:
         publishes = any(_publishes(form, code.mode) for form in {e.form for e in code.operations})
         self.keeps_states = publishes and is_long(code.others)
         """True of code whose places are sure to be read, and made from states that are kept."""
-        self._made: dict[int, Place] | None = {} if publishes and not self.keeps_states else None
+        self._makes_places = publishes and not self.keeps_states
         self._block = self._place = 0
         self._is_after = False
 
@@ -394,8 +393,8 @@ class Guarantees:
                 self._is_after = self._is_after or _is_for_stores(self._code, state, counts)
             return
         form, number = operation.form, operation.number
-        if self._made is not None:
-            self._made[number] = place_of(state)
+        if self._makes_places:
+            self._places.known[number] = place_of(state)
         if self._is_after:
             self._after_waits.add(number)
             self._is_after = False
@@ -407,8 +406,6 @@ class Guarantees:
     def lifted(self, entries: Mapping[int, State]) -> LiftedFunction:
         """The guarantees of each operation; ``entries``: the states where blocks begin."""
         self._places.entries = entries
-        if self._made is not None:
-            self._places.short = dict(sorted(self._made.items()))
         after_waits = mask_of(self._after_waits)
         return LiftedFunction(self._code, self._places, self._waits, self._flights, after_waits)
 
