@@ -7,6 +7,7 @@ expressions would be written out.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
+from itertools import count
 
 from fencewright.lowering.code.records import record
 
@@ -93,15 +94,18 @@ class ValueTable:
         """``most``: the depth beyond which an expression counts as opaque."""
         self._most = most
         self._made: dict[tuple[object, ...], Value] = {}
+        self._applied: dict[tuple[str, int], dict[tuple[Value, ...], Apply]] = {}
+        """By an operation and its width the values, whose own arguments are the keys: the most."""
+        self._numbers = count()
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._made) + sum(map(len, self._applied.values()))
 
     def constant(self, constant: int | str, bits: int = 0) -> Value:
         """A constant, or a value that is one for all threads of a work-group."""
         key = (Const, constant, bits)
         if (found := self._made.get(key)) is None:
-            found = Const(len(self._made), constant, bits=bits, varies=False, is_opaque=False)
+            found = Const(next(self._numbers), constant, bits=bits, varies=False, is_opaque=False)
             self._made[key] = found
         return found
 
@@ -136,23 +140,25 @@ class ValueTable:
         key = (Result, instruction, register)
         if (found := self._made.get(key)) is None:
             found = self._made[key] = Result(
-                len(self._made), instruction, register, bits=bits, varies=True, is_opaque=True
+                next(self._numbers), instruction, register, bits=bits, varies=True, is_opaque=True
             )
         return found
 
     def apply(self, operation: str, arguments: Sequence[Value], bits: int = 0) -> Value:
         """An operation on values of this table."""
-        key = (operation, bits, *arguments)
-        if (found := self._made.get(key)) is None:
+        parts = tuple(arguments)
+        if (known := self._applied.get((operation, bits))) is None:
+            known = self._applied[operation, bits] = {}
+        if (found := known.get(parts)) is None:
             depth, varies, is_opaque = 0, False, False
-            for each in arguments:
+            for each in parts:
                 depth = max(depth, each.depth)
                 varies, is_opaque = varies or each.varies, is_opaque or each.is_opaque
             depth += 1
-            found = self._made[key] = Apply(
-                len(self._made),
+            found = known[parts] = Apply(
+                next(self._numbers),
                 operation,
-                key[2:],
+                parts,
                 bits=bits,
                 varies=varies,
                 is_opaque=is_opaque or depth > self._most,
@@ -164,7 +170,7 @@ class ValueTable:
         """The value of a key, made with its number if there is none yet."""
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = make(len(self._made))
+            found = self._made[key] = make(next(self._numbers))
         return found
 
 
