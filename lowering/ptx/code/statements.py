@@ -609,6 +609,8 @@ _SPECIAL = re.compile(
 """Special registers. Source: PTX ISA, Special Registers."""
 _REMEMBERED = 1 << 16
 """The number of texts kept parsed: a file of machine-made code repeats itself."""
+_FEW = 1 << 13
+"""The number of texts that may stay parsed when a file has been read."""
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?")
 
 
@@ -868,6 +870,14 @@ def read_statement(text: str) -> Statement | None:
         return None
     are_whole = [_read_operand(each).is_whole for each in statement.operands]
     return statement if all(are_whole) else None
+
+
+def forget_texts() -> None:
+    """Remove the texts kept parsed if they are many: a large file's take more memory than all that
+    is made of them."""
+    for kept in (read_statement, _read_operand, number):
+        if kept.cache_info().currsize > _FEW:
+            kept.cache_clear()
 
 
 _IN_BRACKETS = frozenset(map(OperandRole, "rwxm"))

@@ -25,6 +25,7 @@ from fencewright.lowering.ptx.code.statements import (
     Opcode,
     Statement,
     element_of,
+    forget_texts,
     read_statement,
     split_operands,
 )
@@ -197,6 +198,8 @@ _BLANK = re.compile(r"[^\n]")
 _SPACE = re.compile(r"\s+")
 _ITEM = re.compile(r"\s*+(?:([A-Za-z_$%][\w$]*+)\s*+:(?!:)|([^\s.{};][^;]*+);)?")
 """The label or the whole instruction at a place, after space."""
+_OF_INSTRUCTION = 2
+"""The group of an instruction."""
 _WORD = re.compile(r"\.?[\w$]+")
 _TO_LINE_END = frozenset({".version", ".target", ".address_size", ".file", ".loc"})
 _LINKING = frozenset({".visible", ".extern", ".weak", ".common", ".entry", ".func", ".alias"})
@@ -235,6 +238,7 @@ def read_ptx(text: str, file: str = "<string>") -> PtxFile:
         line = text.count("\n", 0, at) + 1
         raise PtxError(file, line, "there is a NUL character in it: this is no text")
     module = _Reader(_SKIPPED.sub(_blank, text), file, _inline_texts(text)).read()
+    forget_texts()
     return replace(module, files=files_in(text), text=text)
 
 
@@ -351,7 +355,7 @@ class _Reader:
             if self.at >= end:
                 break
             if number and self.body is not None:
-                (self.label if number == 1 else self.instruction)(found, self.body)
+                (self.label if number == 1 else self.instructions)(found, self.body)
             else:
                 self.step(text[self.at])
         if self.body is not None:
@@ -550,20 +554,33 @@ class _Reader:
             return
         body.items.append(name)
 
-    def instruction(self, found: re.Match[str], body: _Body) -> None:
-        start, text = self.at, found[2]
-        statement = read_statement(text)
-        if statement is None:
-            shown = text.partition("\n")[0].strip()[:60]
-            raise self.error(f"'{shown}' is no instruction of PTX")
-        if body.names.outer is not None:
-            statement = read_statement(_renamed(text, body.names)) or statement
-        line, column = self.line_at(start), start - self.text.rfind("\n", 0, start)
-        body.items.append(PtxInstruction(body.count, statement, line, self.source, column))
-        if statement.kind is Kind.BRANCH:
-            body.seen[body.count] = body.names
-        body.count += 1
-        self.at = found.end()
+    def instructions(self, found: re.Match[str] | None, body: _Body) -> None:
+        """Read an instruction, and those that follow it with nothing in between."""
+        text, names, count, line, counted = (
+            self.text,
+            body.names,
+            body.count,
+            self.line,
+            self.counted,
+        )
+        while found is not None and found.lastindex == _OF_INSTRUCTION:
+            start = found.start(_OF_INSTRUCTION)
+            statement = read_statement(found[_OF_INSTRUCTION])
+            if statement is None:
+                shown = found[_OF_INSTRUCTION].partition("\n")[0].strip()[:60]
+                raise self.error(f"'{shown}' is no instruction of PTX", start)
+            if names.outer is not None:
+                renamed = _renamed(found[_OF_INSTRUCTION], names)
+                statement = read_statement(renamed) or statement
+            line += text.count("\n", counted, start)
+            counted, column = start, start - text.rfind("\n", 0, start)
+            body.items.append(PtxInstruction(count, statement, line, self.source, column))
+            if statement.kind is Kind.BRANCH:
+                body.seen[count] = names
+            count += 1
+            self.at = found.end()
+            found = _ITEM.match(text, self.at)
+        body.count, self.line, self.counted = count, line, counted
 
     def finish(self) -> None:
         body = self.body
