@@ -6,7 +6,7 @@ where they may be. What other threads do is the same function; what callers and 
 not known, and is never held against it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -34,6 +34,7 @@ from fencewright.checker.verdicts.model import Conflict as Race
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch, Steps
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.source_location import SourceLine
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
@@ -79,6 +80,14 @@ class _Replays:
 
         return Replayer(self.file, self.function)
 
+    @cached_property
+    def _sources(self) -> Mapping[int, SourceLine | None]:
+        return {each.line: each.source for each in self.function.instructions}
+
+    def place_of(self, line: int) -> Hashable:
+        """The place of a line that its author knows."""
+        return self._sources.get(line) or line
+
     def __call__(self, conflict: Race) -> bool:
         return self._replayer.replay(conflict).is_confirmed
 
@@ -111,12 +120,9 @@ def judged(
     others = [*hazards(file, function)]  # Before there is a kernel: either takes memory.
     kernel = kernel_of(file, function)
     verdict = judge(kernel, launch, steps)
-    sources = {each.line: each.source for each in function.instructions}
     own = _Replays(file, function)
     verdict = own.suspected(verdict) if replays else verdict
-    races = list(
-        findings_of(verdict, lambda line: sources.get(line) or line, own if replays else _never)
-    )
+    races = list(findings_of(verdict, own.place_of, own if replays else _never))
     verdict = with_notes_apart(verdict, races)
     if any(each.rule is Rule.ASYNC_UNWAITED and each.level is not _NOTE for each in races):
         # A wait in the wrong place is not redundant.
@@ -349,7 +355,7 @@ def _surplus_barriers(
         return
     others = beyond(kernel, function, Places(file, function))
     idle = idle_barriers(kernel, lines, others, is_proved)
-    for each in function.instructions:
+    for each in function.instructions if idle else ():
         if each.line in idle and each.statement.operation in MEETS:
             message = (
                 f"{each} is redundant: no accesses before it conflict with those after it, or "

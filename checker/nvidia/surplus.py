@@ -20,6 +20,7 @@ from fencewright.lowering.ptx.completions import MEETS
 from fencewright.lowering.vocabulary import AddressSpace
 
 _OF_GROUPS = frozenset({"bar arrive", "barrier arrive", "brx"})
+_OF_ALL = frozenset(each for each in MEETS if "red" not in each.split())
 _SILENT = SILENT | CONTROL
 _PRIVATE = frozenset({AddressSpace.PRIVATE, AddressSpace.CONSTANT})
 _TIMES = ("%clock", "%globaltimer")
@@ -44,12 +45,15 @@ def barriers_of_all(function: PtxFunction) -> Collection[int]:
     threads have other barriers."""
     if not function.is_entry or not _OF_GROUPS.isdisjoint(function.operations):
         return ()
-    return [each.line for each in function.instructions if _is_of_all(each.statement)]
-
-
-def _is_of_all(statement: Statement) -> bool:
-    is_one = statement.operation in MEETS and "red" not in statement.operation_words
-    return is_one and statement.operands == ("0",) and not statement.guard
+    if _OF_ALL.isdisjoint(function.operations):
+        return ()
+    of_all = (each for each in function.instructions if each.statement.operation in _OF_ALL)
+    return [
+        each.line
+        for each in of_all
+        if each.statement.operands == ("0",)
+        if not each.statement.guard
+    ]
 
 
 def beyond(kernel: Kernel, function: PtxFunction, places: Places) -> Collection[int]:
@@ -59,6 +63,7 @@ def beyond(kernel: Kernel, function: PtxFunction, places: Places) -> Collection[
     return {
         each.line
         for each in function.instructions
+        if each.statement.kind not in _SILENT or each.statement.specials
         if _is_beyond(each.statement, is_known=each.line in known, places=places)
     }
 

@@ -11,7 +11,8 @@ it, and before the next one, too.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from functools import cached_property
+from itertools import chain, pairwise
 
 from fencewright.checker.verdicts.intervals import Roles, walks_of
 from fencewright.checker.verdicts.model import Access, Agent, Barrier, Kernel, Region, Root
@@ -90,7 +91,9 @@ def _without_conflict(intervals: "_Intervals", may_go: Collection[int]) -> Itera
     gone: set[int] = set()
     for line in sorted(may_go, reverse=True):
         own = intervals.at(line)
-        if any(not intervals.next_to[n].isdisjoint(gone) for n in own):
+        if any(map(intervals.has_conflict_nearby, own)):
+            continue  # So it is of most barriers: no path has to be followed.
+        if any(not intervals.next_to(n).isdisjoint(gone) for n in own):
             continue
         if not any(map(intervals.has_conflict, own)):
             gone.update(own)
@@ -159,6 +162,10 @@ class _Beyond:
     pending: Mapping[int, frozenset[int]]
 
 
+_Run = tuple[range, int]
+"""Points, and the barrier after them, -1 where their block ends."""
+
+
 class _Intervals:
     """By the number of a barrier: the points before and after it, and its neighbours."""
 
@@ -171,33 +178,87 @@ class _Intervals:
         for n, each in enumerate(self.barriers):
             self._of_line.setdefault(kernel.line_of(each), []).append(n)
         self._beyond = beyond
+        self._nearby: list[tuple[range, range]] = [(range(0), range(0)) for _ in self.barriers]
+        self._runs = {block: self._runs_of(own) for block, own in self._by_block().items()}
+
+    def _by_block(self) -> dict[int, list[int]]:
+        """The barriers, and the instructions whose order may matter, of each block in their
+        order."""
+        kernel, beyond = self.kernel, self._beyond
         steps = (number for number, group in kernel.group_at.items() if not group.queue)
         tables = (kernel.accesses_at, kernel.fence_at, kernel.mbarrier_at, kernel.barrier_at)
-        self._ordering = {*steps, *chain.from_iterable(tables)}
-        self.before, self.after, self.next_to = ([set[int]() for _ in self.barriers] for _ in "123")
-        runs = {block: [*self._runs(block)] for block in kernel.instructions}
+        ordering = {*steps, *chain.from_iterable(tables)}
+        if lines := beyond.others | beyond.caches:
+            ordering.update(each for each, line in kernel.lines.items() if line in lines)
+        by_block: dict[int, list[int]] = {block: [] for block in kernel.instructions}
+        for each in sorted(ordering):
+            by_block[kernel.block_of[each]].append(each)
+        return by_block
+
+    def _runs_of(self, instructions: Iterable[int]) -> Sequence[_Run]:
+        """The points before each barrier of a block, and those after the last."""
+        runs: list[_Run] = []
+        first = len(self.points)
+        for each in instructions:
+            if (number := self._number.get(each)) is None:
+                self.points.append(self._point(each))
+                continue
+            runs.append((range(first, len(self.points)), number))
+            first = len(self.points)
+        runs.append((range(first, len(self.points)), -1))
+        for (before, number), (after, _) in pairwise(runs):
+            self._nearby[number] = before, after
+        return runs
+
+    @cached_property
+    def _around(self) -> tuple[list[set[int]], list[set[int]], list[set[int]]]:
+        """By the number of a barrier, on all paths: the points before it, the points after it, and
+        the barriers next to it."""
 
         def through(block: int, state: _State) -> _State:
             since, last = state.since, state.last
-            for points, number in runs[block]:
+            for points, number in self._runs[block]:
                 since |= _Numbers.of(points)
                 if number >= 0:
                     since, last = self._in_flight(since, number), _Numbers(number, 1)
             return _State(since, last)
 
+        before, after, next_to = ([set[int]() for _ in self.barriers] for _ in range(3))
+        kernel = self.kernel
         states = solve(kernel.graph, {kernel.entry: _State()}, through, _State.join)
         for block, state in states.items():
-            self._around(runs[block], state)
+            since, last = {*state.since}, [*state.last]
+            for points, number in self._runs[block]:
+                since.update(points)
+                for other in last:
+                    after[other].update(points)
+                if number < 0:
+                    break
+                before[number] = since
+                next_to[number].update(last)
+                for other in last:
+                    next_to[other].add(number)
+                since, last = {*self._in_flight(since, number)}, [number]
+        return before, after, next_to
+
+    def next_to(self, number: int) -> set[int]:
+        """The barriers next to one."""
+        return self._around[2][number]
 
     def at(self, line: int) -> Sequence[int]:
         """The barriers of a line: a callee has one for each call."""
         return self._of_line.get(line, ())
 
+    def has_conflict_nearby(self, number: int) -> bool:
+        """True where something in its block before a barrier may conflict with something after it
+        there."""
+        before, after = self._nearby[number]
+        points = self.points
+        return any(_order_counts(points[a], points[b]) for a in reversed(before) for b in after)
+
     def has_conflict(self, number: int) -> bool:
         """True where something before a barrier may conflict with something after it."""
-        return any(
-            not (a.is_plain and b.is_plain) or _may_conflict(a, b) for a, b in self._pairs(number)
-        )
+        return any(_order_counts(a, b) for a, b in self._pairs(number))
 
     def is_judgeable(self, line: int) -> bool:
         """True where a verdict tells whether the barriers of a line order anything."""
@@ -206,22 +267,9 @@ class _Intervals:
         )
 
     def _pairs(self, number: int) -> Iterator[tuple[_Point, _Point]]:
-        after = [self.points[each] for each in self.after[number]]
-        return ((self.points[a], b) for a in self.before[number] for b in after)
-
-    def _around(self, runs: Iterable[tuple[range, int]], state: _State) -> None:
-        since, last = {*state.since}, [*state.last]
-        for points, number in runs:
-            since.update(points)
-            for other in last:
-                self.after[other].update(points)
-            if number < 0:
-                return
-            self.before[number] = since
-            self.next_to[number].update(last)
-            for other in last:
-                self.next_to[other].add(number)
-            since, last = {*self._in_flight(since, number)}, [number]
+        before, after, _ = self._around
+        others = [self.points[each] for each in after[number]]
+        return ((self.points[a], b) for a in before[number] for b in others)
 
     def _in_flight(self, points: Iterable[int], number: int) -> _Numbers:
         """Those of some points that may be in flight at a barrier."""
@@ -232,22 +280,9 @@ class _Intervals:
                 found |= _Numbers(each, 1)
         return found
 
-    def _runs(self, block: int) -> Iterator[tuple[range, int]]:
-        """The points before each barrier of a block, and those after the last, with -1."""
-        first = len(self.points)
-        for each in self.kernel.instructions[block]:
-            if (number := self._number.get(each)) is not None:
-                yield range(first, len(self.points)), number
-                first = len(self.points)
-            elif (point := self._point(each)) is not None:
-                self.points.append(point)
-        yield range(first, len(self.points)), -1
-
-    def _point(self, instruction: int) -> _Point | None:
+    def _point(self, instruction: int) -> _Point:
         line, beyond = self.kernel.line_of(instruction), self._beyond
         is_known = line not in beyond.others
-        if is_known and instruction not in self._ordering and line not in beyond.caches:
-            return None
         accesses = self.kernel.accesses_at.get(instruction, ())
         return _Point(instruction, accesses, is_known, is_known and line in beyond.flags)
 
@@ -255,6 +290,11 @@ class _Intervals:
 def _is_plain(access: Access) -> bool:
     is_own = access.agent is Agent.THREAD and access.place.rank is None
     return is_own and not access.is_strong
+
+
+def _order_counts(one: _Point, other: _Point) -> bool:
+    """True of points that a barrier between them may have to order."""
+    return not (one.is_plain and other.is_plain) or _may_conflict(one, other)
 
 
 def _may_conflict(one: _Point, other: _Point) -> bool:
