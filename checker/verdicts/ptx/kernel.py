@@ -5,7 +5,7 @@ Instructions"; "Asynchronous copy".
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import count
@@ -13,7 +13,6 @@ from itertools import count
 from fencewright.checker.verdicts.arithmetic import is_alike
 from fencewright.checker.verdicts.expressions import (
     UNKNOWN_PLACE,
-    Choice,
     choices,
     factors_of,
     is_variable,
@@ -48,16 +47,19 @@ from fencewright.checker.verdicts.ptx.rounding import rounded
 from fencewright.checker.verdicts.ptx.values import RESERVED, Registers, is_parameter
 from fencewright.lowering.code import effects
 from fencewright.lowering.code.effects import Kind, Proxy
+from fencewright.lowering.code.records import record
 from fencewright.lowering.code.value import Apply, Opaque, Param, Result, Value, parts_first
 from fencewright.lowering.ptx.code.addresses import Places
+from fencewright.lowering.ptx.code.calls import CALL
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
     ARRIVALS,
     MBARRIER_WAITS,
     PROXY_FENCES,
+    Opcode,
     OperandRole,
-    Statement,
     number,
+    read_opcode,
 )
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import MOST_THREADS, AddressSpace, Ordering, Scope
@@ -112,6 +114,13 @@ _BARRIERS = frozenset(
 )
 _COUNTED = _STEPS.keys() | _BARRIERS
 """Operations on mbarriers, and on barriers that count those who arrive."""
+_Choices = tuple[tuple[tuple[Literal, ...], Place | None], ...]
+"""The conditions and the place of each object that an access may be of."""
+_ONE_ACCESS: _Choices = (((), None),)
+_BY_THREAD = (Kind.LOAD, Kind.STORE)
+_NOT_FOLLOWED = (Proxy.TENSORMAP, Proxy.CONSTANT)
+_DOUBTFUL = frozenset({CALL, _GRID_LAUNCH, "st async release", "red async release", "brx"})
+"""Operations that may be obstacles."""
 _LEVELS: Mapping[str, Scope] = {
     **dict.fromkeys(_BARRIERS, Scope.WORKGROUP),
     "bar warp sync": Scope.WAVEFRONT,
@@ -138,6 +147,8 @@ def _fixed(kernel: Kernel) -> dict[int, str]:
     places = [each.place.offset for each in kernel.accesses if each.place.root in written]
     terms = (value for form in places if form is not None for value, _ in form.terms)
     asked = {each.instruction for each in leaves(terms) if isinstance(each, Result)}
+    if not asked:
+        return {}
     loads = [each for each in kernel.accesses if _is_fixed(each) and each.place.root not in written]
     names = {each.place: "" for each in loads if each.instruction in asked}
     for n, place in enumerate(names):
@@ -181,24 +192,39 @@ class _Filler:
         self.open: set[int] = set()
         self.known: dict[tuple[Value, AddressSpace | None, Value | None], Place | None] = {}
         """The places of addresses that are computed of no pointer from memory."""
-        self.load_at = {
-            each.number: each for each in function.instructions if each.statement.kind is Kind.LOAD
-        }
+        self.chosen: dict[tuple[Value, AddressSpace | None], _Choices] = {}
+        """The objects that weak accesses by an address may be of."""
         self.tables: dict[Root, Root] = {}
         """The objects of tables of pointers that an index selects, with the table's own."""
 
     def kernel(self) -> Kernel:
         registers, function = self.registers, self.function
         reached = [block for block in function.blocks if block.number in registers.dominators]
-        instructions = [each for block in reached for each in block.instructions]
-        others = [each for each in instructions if each.statement.kind is not Kind.COMPUTE]
+        lines: dict[int, int] = {}
+        guarded: list[PtxInstruction] = []
+        specials: set[str] = set()
+        by_kind: dict[Kind, list[PtxInstruction]] = {kind: [] for kind in Kind}
+        others: list[PtxInstruction] = []
+        accessing: list[PtxInstruction] = []
+        for block in reached:
+            for each in block.instructions:
+                statement = each.statement
+                lines[each.number] = each.line
+                specials.update(statement.specials)
+                if statement.guard:
+                    guarded.append(each)
+                if statement.kind is not Kind.COMPUTE:
+                    by_kind[statement.kind].append(each)
+                    others.append(each)
+                    if statement.accesses or statement.kind is Kind.TENSOR:
+                        accessing.append(each)
         mbarriers = tuple(
-            step for each in _those(others, _COUNTED) for step in self._mbarriers(each)
+            step for each in self._those(others, _COUNTED) for step in self._mbarriers(each)
         )
-        for each in others:  # Whatever uses an index has to be known first.
+        for each in by_kind[Kind.LOAD]:  # Whatever uses an index has to be known first.
             for pointer in self._pointers(each):
                 self._loaded(pointer)
-        own = (access for each in others for access in self._accesses(each))
+        own = (access for each in accessing for access in self._accesses(each))
         accesses = with_constant_tables((_bounded(each, mbarriers) for each in own), self.tables)
         grouped = [
             each
@@ -208,11 +234,7 @@ class _Filler:
         ]
         early = self._early(others, accesses)
         # A trap ends all threads of the kernel.
-        exits = [
-            each
-            for each in others
-            if each.statement.kind is Kind.END and each.statement.operation != "trap"
-        ]
+        exits = [each for each in by_kind[Kind.END] if each.statement.operation != "trap"]
         return Kernel(
             name=function.name,
             table=registers.table,
@@ -223,20 +245,16 @@ class _Filler:
             instructions={
                 block.number: tuple(each.number for each in block.instructions) for block in reached
             },
-            lines={each.number: each.line for each in instructions},
+            lines=lines,
             accesses=accesses,
             ends=tuple(self._end(each, access) for each in exits for access in grouped),
-            fences=tuple(fence for each in others for fence in self._fences(each)),
-            barriers=tuple(self._barrier(each) for each in _those(others, _LEVELS)),
+            fences=tuple(fence for each in by_kind[Kind.FENCE] for fence in self._fences(each)),
+            barriers=tuple(self._barrier(each) for each in self._those(others, _LEVELS)),
             mbarriers=mbarriers,
-            groups=tuple(self._group(each) for each in _those(others, _GROUPS)),
+            groups=tuple(self._group(each) for each in self._those(others, _GROUPS)),
             exits=frozenset(each.number for each in exits),
             block_conditions=registers.conditions,
-            guards={
-                each.number: own
-                for each in instructions
-                if each.statement.guard and (own := self._guards(each))
-            },
+            guards={each.number: own for each in guarded if (own := self._guards(each))},
             sync_groups=self._sync_groups(accesses),
             edge_literals={
                 edge: own
@@ -247,7 +265,7 @@ class _Filler:
             origins=registers.origins,
             exchanges={
                 value: found
-                for each in others
+                for each in by_kind[Kind.LANES]
                 if (found := self._exchange(each)) is not None
                 for value in (registers.result(each, each.statement.defines[0]),)
             },
@@ -260,20 +278,11 @@ class _Filler:
             assumes=frozenset(
                 [Assumption.TABLES] * bool(self.tables)
                 + [Assumption.GRID_BEFORE] * bool(early)
-                + [
-                    Assumption.DEPENDENTS_WAIT
-                    for each in others
-                    if each.statement.operation == _GRID_LAUNCH
-                ]
+                + [Assumption.DEPENDENTS_WAIT for _ in self._those(others, (_GRID_LAUNCH,))]
             ),
             required=function.threads,
             most_threads=function.most_threads or MOST_THREADS,
-            specials=frozenset(
-                name
-                for each in instructions
-                for name in each.statement.specials
-                if _SPECIAL.fullmatch(name)
-            ),
+            specials=frozenset(filter(_SPECIAL.fullmatch, specials)),
             obstacles=tuple(
                 sorted(self._obstacles(others, accesses, early), key=lambda each: each.line)
             ),
@@ -294,6 +303,20 @@ class _Filler:
         if rest != [_LANES - 1, (1 << _LANES) - 1] or bit not in _LANE_BITS:
             return None
         return self.registers.operand(each, source, 32), bit
+
+    def _those(
+        self, instructions: Iterable[PtxInstruction], rows: Collection[str]
+    ) -> list[PtxInstruction]:
+        """The instructions whose operation has a row."""
+        if self.function.operations.isdisjoint(rows):
+            return []
+        return [each for each in instructions if each.statement.operation in rows]
+
+    @cached_property
+    def load_at(self) -> Mapping[int, PtxInstruction]:
+        """The load that an instruction is."""
+        instructions = self.function.instructions
+        return {each.number: each for each in instructions if each.statement.kind is Kind.LOAD}
 
     # Conditions
 
@@ -318,34 +341,37 @@ class _Filler:
 
     def _accesses(self, each: PtxInstruction) -> Iterator[Access]:
         statement = each.statement
-        if statement.opcode.of_parameters or statement.operation in _STEPS:
+        form = _form_of(statement.opcode.name)
+        if not form.has_places:
             return
-        if statement.kind is Kind.FENCE and statement.operation not in _COLLECTIVES:
-            return
-        if statement.kind is Kind.TENSOR and OperandRole.TENSOR_MEMORY in dict(statement.roles):
-            yield self._of_tensor_memory(each)
-        yield from self._of_map(each)
-        is_generic = statement.operation in _COLLECTIVES  # A copy that fences by another proxy.
+        if statement.kind is Kind.TENSOR:
+            if OperandRole.TENSOR_MEMORY in statement.shape.roles:
+                yield self._of_tensor_memory(each)
+            yield from self._of_map(each)
         for given in statement.accesses:
-            access = replace(given, proxy=Proxy.GENERIC) if is_generic else given
-            if access.space in _OWN or access.proxy in (Proxy.TENSORMAP, Proxy.CONSTANT):
+            access = replace(given, proxy=Proxy.GENERIC) if form.is_collective else given
+            if access.space in _OWN or access.proxy in _NOT_FOLLOWED:
                 continue
-            for choice in self._choices(each, access):
-                made = self._access(each, access, choice)
+            for literals, place in self._choices(each, access):
+                made = self._access(each, access, literals, place)
                 if made is not None:
                     yield made
 
-    def _choices(self, each: PtxInstruction, access: effects.Access) -> Iterable[Choice | None]:
-        """The objects that a weak access by a thread may be of: one access of each."""
-        statement = each.statement
-        address = access.address if statement.kind in (Kind.LOAD, Kind.STORE) else ""
-        if not address or statement.is_strong:
-            return (None,)
-
-        def is_known(form: LinearForm) -> bool:
-            return self._pointer(form, access.space) is not None
-
-        return choices(self.expressions, self.registers.address(each, address), is_known)
+    def _choices(self, each: PtxInstruction, access: effects.Access) -> _Choices:
+        """The conditions and the object of each access that a weak one by a thread may be; the
+        places of other accesses are not looked for here."""
+        statement, space = each.statement, access.space
+        if statement.kind not in _BY_THREAD or not access.address or statement.is_strong:
+            return _ONE_ACCESS
+        value = self.registers.address(each, access.address)
+        if (known := self.chosen.get((value, space))) is None:
+            found = choices(
+                self.expressions, value, lambda form: self._pointer(form, space) is not None
+            )
+            places = ((own.literals, self._place_of(own.address, space, None)) for own in found)
+            known = tuple((literals, place) for literals, place in places if place is not None)
+            self.chosen[value, space] = known
+        return known
 
     def _end(self, each: PtxInstruction, access: Access) -> Access:
         """The end of a thread, as a write of the shared memory that a copy of its own reads.
@@ -400,7 +426,7 @@ class _Filler:
         place = self._place(each, address, AddressSpace.GLOBAL)
         if place is None or (place.root.region is Region.UNKNOWN and not self._changes_maps):
             return
-        made = self._access(each, read, None)
+        made = self._access(each, read)
         if made is not None:
             yield made
 
@@ -409,12 +435,16 @@ class _Filler:
         return any(each.head == "tensormap" for each in self.function.opcodes)
 
     def _access(
-        self, each: PtxInstruction, access: effects.Access, choice: Choice | None
+        self,
+        each: PtxInstruction,
+        access: effects.Access,
+        literals: tuple[Literal, ...] = (),
+        place: Place | None = None,
     ) -> Access | None:
         statement = each.statement
-        opcode = statement.opcode
+        form = _form_of(statement.opcode.name)
         obstacle, least = "", None
-        size = self._size(each, access)
+        size = self._size(each, access) if form.has_own_size else access.size
         if not access.address:
             place, obstacle = self._of_tensor(each), "the place of a tensor copy"
         elif statement.kind is Kind.TENSOR and statement.operand(OperandRole.DESCRIPTOR):
@@ -423,45 +453,38 @@ class _Filler:
             if place.root.region is not Region.UNKNOWN:
                 least = _LEAST_BYTES
         else:
-            known = self._place(each, access.address, access.space, choice)
-            if known is None:
+            place = place or self._place(each, access.address, access.space)
+            if place is None:
                 return None
-            place = known
             if size is None and statement.kind is Kind.TENSOR:
                 obstacle, least = "the bytes of a tensor copy", _LEAST_BYTES
             elif size is None:
                 obstacle = "an access of unknown size"
             elif place.offset is None:
                 obstacle = "an address that is not known"
-        acquires = opcode.ordering is not None and opcode.ordering.acquires
-        releases = opcode.ordering is not None and opcode.ordering.releases
-        is_update = statement.kind is Kind.RMW
-        sources = [
-            operand
-            for role, operand in (() if statement.kind is Kind.LOAD else statement.roles)
-            if role is OperandRole.USE and not operand.startswith(("[", "{"))
-        ]
-        is_cas = opcode.update == "cas"
-        value = compared = None
-        if access.writes and statement.kind in ACCESSES and sources:
-            value = self._sized(each, sources[1 if is_cas and len(sources) > 1 else 0], size)
-            compared = self._sized(each, sources[0], size) if is_cas else None
+        value = compared = result = mbarrier = None
         parts: tuple[Value, ...] = ()
-        if statement.kind is Kind.STORE and not sources:
-            parts = tuple(
-                self.registers.operand(each, name, opcode.width)
-                for role, operand in statement.roles
-                if role is OperandRole.USE and operand.startswith("{")
-                for name in operand.strip("{} ").split(",")
-            )
-        result = None
+        if statement.kind in (Kind.STORE, Kind.RMW):
+            used = [operand for role, operand in statement.roles if role is OperandRole.USE]
+            sources = [operand for operand in used if not operand.startswith(("[", "{"))]
+            if sources and access.writes:
+                is_cas = form.update == "cas"
+                value = self._sized(each, sources[1 if is_cas and len(sources) > 1 else 0], size)
+                compared = self._sized(each, sources[0], size) if is_cas else None
+            elif not sources and statement.kind is Kind.STORE:
+                parts = tuple(
+                    self.registers.operand(each, name, statement.opcode.width)
+                    for operand in used
+                    if operand.startswith("{")
+                    for name in operand.strip("{} ").split(",")
+                )
         if access.reads and statement.kind in ACCESSES and len(statement.defines) == 1:
             result = self.registers.result(each, statement.defines[0])
-        agent = _agent_of(statement)
-        mbarrier, signal = None, statement.operand(OperandRole.SIGNAL)
-        if signal:  # Of a copy to several CTAs that of each.
-            at = self.registers.address(each, signal)
+        if OperandRole.SIGNAL in statement.shape.roles:
+            # Of a copy to several CTAs the mbarrier of each.
+            at = self.registers.address(each, statement.operand(OperandRole.SIGNAL))
             mbarrier = self._place_of(at, AddressSpace.LOCAL, None)
+        conditions = self._conditions(each, _COLLECTIVES)
         return Access(
             number=next(self.numbers),
             instruction=each.number,
@@ -471,23 +494,20 @@ class _Filler:
             size=size,
             reads=access.reads,
             writes=access.writes,
-            conditions=(
-                *self._conditions(each, _COLLECTIVES),
-                *(() if choice is None else choice.literals),
-            ),
-            is_strong=statement.is_strong and statement.operation not in _COLLECTIVES,
-            acquires=acquires,
-            releases=releases,
-            scope=statement.scope if statement.is_strong else None,
-            agent=agent,
+            conditions=(*conditions, *literals) if literals else conditions,
+            is_strong=form.is_strong,
+            acquires=form.acquires,
+            releases=form.releases,
+            scope=form.scope,
+            agent=form.agent,
             proxy=access.proxy,
             mbarrier=mbarrier,
             value=value,
             parts=parts,
             result=result,
-            update=(opcode.update or "update") if is_update else "",
+            update=form.update,
             compared=compared,
-            is_coherent=statement.operation != "ld nc",
+            is_coherent=form.is_coherent,
             obstacle=obstacle,
             least=least,
         )
@@ -516,14 +536,10 @@ class _Filler:
         return self.expressions.resized(self.registers.operand(each, text, bits), bits)
 
     def _place(
-        self,
-        each: PtxInstruction,
-        address: str,
-        space: AddressSpace | None,
-        choice: Choice | None = None,
+        self, each: PtxInstruction, address: str, space: AddressSpace | None
     ) -> Place | None:
         """The place of an access; None for memory that no other thread reaches."""
-        value = self.registers.address(each, address) if choice is None else choice.address
+        value = self.registers.address(each, address)
         return self._place_of(value, space, self._ranks(each, space))
 
     def _ranks(self, each: PtxInstruction, space: AddressSpace | None) -> Value | None:
@@ -674,11 +690,10 @@ class _Filler:
 
     def _pointers(self, each: PtxInstruction) -> Iterator[Result]:
         """The values of 64 bits that an instruction loads."""
-        if each.statement.kind is Kind.LOAD and not each.statement.opcode.of_parameters:
-            for register in each.statement.defines:
-                value = self.registers.result(each, register)
-                if isinstance(value, Result) and value.bits == _POINTER_BITS:
-                    yield value
+        for register in each.statement.defines:
+            value = self.registers.result(each, register)
+            if isinstance(value, Result) and value.bits == _POINTER_BITS:
+                yield value
 
     # Instructions that order
 
@@ -785,9 +800,8 @@ class _Filler:
         zero = self.expressions.constant(0, 32)
         return frozenset(
             self._barrier(each).name or zero
-            for each in self.function.instructions
-            if each.statement.operation in ("bar arrive", "barrier arrive")
-            and self.registers.block_of[each.number] in self.registers.dominators
+            for each in self._those(self.function.instructions, ("bar arrive", "barrier arrive"))
+            if self.registers.block_of[each.number] in self.registers.dominators
         )
 
     def _group(self, each: PtxInstruction) -> Group:
@@ -812,19 +826,15 @@ class _Filler:
             for access in accesses
             if access.result is not None and (access.is_strong or access.is_atomic)
         }
-        waits = not MBARRIER_WAITS.isdisjoint(self.function.operations)
-        for each in self.function.instructions if waits else ():
-            if each.statement.operation in MBARRIER_WAITS:
-                for register in each.statement.defines:
-                    results[registers.result(each, register)] = each.number
-        return registers.sync_groups(results.get)
+        for each in self._those(self.function.instructions, MBARRIER_WAITS):
+            for register in each.statement.defines:
+                results[registers.result(each, register)] = each.number
+        return registers.sync_groups(results.get) if results else ()
 
     def _fences(self, each: PtxInstruction) -> Iterator[Fence]:
         statement = each.statement
         is_map_copy = statement.operation == "tensormap cp_fenceproxy"
-        if statement.kind is not Kind.FENCE or not (
-            is_map_copy or statement.opcode.head in ("fence", "membar")
-        ):
+        if not (is_map_copy or statement.opcode.head in ("fence", "membar")):
             return
         ordering = statement.ordering
         row = statement.opcode.row
@@ -859,8 +869,11 @@ class _Filler:
             yield Obstacle("a function that kernels call is judged in them", self.function.line)
         if self.registers.is_irreducible:
             yield Obstacle("a loop with several entries", self.function.line)
-        for each in instructions:
+        doubtful = {each.name for each in self.function.opcodes if _is_doubtful(each.name)}
+        for each in instructions if doubtful else ():
             statement = each.statement
+            if statement.opcode.name not in doubtful:
+                continue
             if statement.kind is Kind.OPAQUE:
                 problem = statement.opcode.problem
                 yield Obstacle(f"'{statement.opcode.name}' {problem}", each.line)
@@ -870,7 +883,9 @@ class _Filler:
                 yield Obstacle("textures, surfaces and tensor maps are not followed", each.line)
             elif _has_word(statement.opcode.words, ("sync_restrict",)):
                 yield Obstacle("a fence that is about shared memory alone", each.line)
-            elif statement.operation == _GRID_LAUNCH and not self._grid_waits(instructions):
+            elif statement.operation == _GRID_LAUNCH and not self._those(
+                instructions, (_GRID_WAIT,)
+            ):
                 yield Obstacle("another grid may run beside this one", each.line)
             elif statement.operation in ("st async release", "red async release"):
                 yield Obstacle(f"nothing is known to wait for {statement.opcode.name}", each.line)
@@ -879,10 +894,6 @@ class _Filler:
         yield from self.registers.obstacles()
         yield from _beside_grid(accesses, early)
 
-    @staticmethod
-    def _grid_waits(instructions: list[PtxInstruction]) -> list[PtxInstruction]:
-        return [each for each in instructions if each.statement.operation == _GRID_WAIT]
-
     def _early(
         self, instructions: list[PtxInstruction], accesses: Sequence[Access]
     ) -> list[Access]:
@@ -890,14 +901,15 @@ class _Filler:
 
         Source: PTX ISA, griddepcontrol.
         """
+        if not (every := self._those(instructions, (_GRID_WAIT,))):
+            return []
         block_of = self.registers.block_of
-        every = self._grid_waits(instructions)
         own = (each.number for each in reversed(every) if not each.statement.guard)
         waits = {block_of[number]: number for number in own}
         before = self.registers.graph.reachable([0], lambda block: block not in waits)
         return [
             access
-            for access in (accesses if every else ())
+            for access in accesses
             if access.place.root.region not in (Region.SHARED, Region.TENSOR)
             and (block := block_of[access.instruction]) in before
             and access.instruction < waits.get(block, access.instruction + 1)
@@ -919,13 +931,6 @@ def _beside_grid(accesses: Sequence[Access], early: Sequence[Access]) -> Iterato
             return
 
 
-def _those(
-    instructions: Iterable[PtxInstruction], rows: Container[str]
-) -> Iterator[PtxInstruction]:
-    """The instructions whose operation has a row."""
-    return (each for each in instructions if each.statement.operation in rows)
-
-
 @cache
 def _has_word(words: tuple[str, ...], beginnings: tuple[str, ...]) -> bool:
     return any(word.startswith(beginnings) for word in words)
@@ -937,19 +942,75 @@ def _space_name(space: AddressSpace | None) -> str:
     return "shared" if space in _SHARED else "global"
 
 
-def _agent_of(statement: Statement) -> Agent:
-    words = statement.opcode.words
-    if statement.operation == "cp async":
+def _agent_of(opcode: Opcode) -> Agent:
+    if opcode.operation == "cp async":
         return Agent.COPY
-    if statement.operation in _COLLECTIVES or statement.opcode.head == "tensormap":
+    if opcode.operation in _COLLECTIVES or opcode.head == "tensormap":
         return Agent.THREAD
-    if statement.opcode.head == "wgmma":
+    if opcode.head == "wgmma":
         return Agent.PRODUCT
-    if "bulk_group" in words:
+    if "bulk_group" in opcode.words:
         return Agent.GROUP
-    if statement.kind is Kind.COPY or ("bulk" in words and statement.opcode.head == "cp"):
+    if opcode.kind is Kind.COPY or ("bulk" in opcode.words and opcode.head == "cp"):
         return Agent.TRANSACTION
-    return Agent.TENSOR if statement.kind is Kind.TENSOR else Agent.THREAD
+    return Agent.TENSOR if opcode.kind is Kind.TENSOR else Agent.THREAD
+
+
+@record()
+class _Form:
+    """The facts about accesses that all instructions of one name share.
+
+    ``has_places``: accesses are of memory that threads share. ``has_own_size``: the size is not
+    that of an element.
+    """
+
+    has_places: bool
+    has_own_size: bool
+    is_collective: bool
+    is_strong: bool
+    acquires: bool
+    releases: bool
+    scope: Scope | None
+    agent: Agent
+    update: str
+    is_coherent: bool
+
+
+@cache
+def _form_of(name: str) -> _Form:
+    """The form of the accesses of an instruction's name."""
+    opcode = read_opcode(name)
+    operation, ordering = opcode.operation, opcode.ordering
+    is_collective = operation in _COLLECTIVES
+    is_strong = ordering not in (None, Ordering.WEAK) and not is_collective
+    is_fence = opcode.kind is Kind.FENCE and not is_collective
+    is_update = opcode.kind is Kind.RMW
+    return _Form(
+        has_places=not (opcode.of_parameters or operation in _STEPS or is_fence),
+        has_own_size=opcode.kind is Kind.COPY
+        or opcode.head in ("tensormap", "wmma", "multimem")
+        or operation in ("tcgen05 alloc", "st bulk"),
+        is_collective=is_collective,
+        is_strong=is_strong,
+        acquires=ordering is not None and ordering.acquires,
+        releases=ordering is not None and ordering.releases,
+        scope=opcode.scope if ordering not in (None, Ordering.WEAK) else None,
+        agent=_agent_of(opcode),
+        update=(opcode.update or "update") if is_update else "",
+        is_coherent=operation != "ld nc",
+    )
+
+
+@cache
+def _is_doubtful(name: str) -> bool:
+    """True of an instruction's name that may be an obstacle."""
+    opcode = read_opcode(name)
+    return (
+        opcode.kind is Kind.OPAQUE
+        or opcode.operation in _DOUBTFUL
+        or opcode.head in _ELSEWHERE
+        or _has_word(opcode.words, ("sync_restrict",))
+    )
 
 
 def _mapa_in(value: Value) -> Apply | None:

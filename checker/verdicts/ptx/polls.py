@@ -7,14 +7,18 @@ block before the poll makes it two.
 
 from dataclasses import replace
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.loops import back_edges, by_head, natural_loop
-from fencewright.lowering.ptx.code.statements import MBARRIER_WAITS
+from fencewright.lowering.ptx.code.statements import MBARRIER_WAITS, Opcode
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFunction
+from fencewright.lowering.vocabulary import Ordering
 
 
 def with_polls_apart(function: PtxFunction) -> PtxFunction:
     """The function with an empty block before each poll that the loop around it begins with."""
+    if not any(map(_may_poll, function.opcodes)):
+        return function
     graph = graph_of(function.blocks)
     blocks = list(function.blocks)
     for head, latches in by_head(back_edges(graph, (0,))).items():
@@ -38,6 +42,11 @@ def with_polls_apart(function: PtxFunction) -> PtxFunction:
                 blocks[each] = replace(own, successors=after, table=table)
     is_apart = len(blocks) > len(function.blocks)
     return replace(function, blocks=tuple(blocks)) if is_apart else function
+
+
+def _may_poll(opcode: Opcode) -> bool:
+    is_strong = opcode.ordering not in (None, Ordering.WEAK)
+    return opcode.operation in MBARRIER_WAITS or (opcode.kind is Kind.LOAD and is_strong)
 
 
 def _polls(function: PtxFunction, body: frozenset[int]) -> bool:
