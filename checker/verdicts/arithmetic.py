@@ -5,7 +5,7 @@ digits have: the step of each index is the step of the one before, times its siz
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -85,11 +85,13 @@ def are_apart(
 
 
 def _completed(
-    kernel: Kernel, own: LinearForm, other: LinearForm, known: Iterable[LinearForm]
+    kernel: Kernel, own: LinearForm, other: LinearForm, known: frozenset[LinearForm]
 ) -> LinearForm:
     """A place with an index that is known in the place of its number, where another place has that
     index too."""
-    e, terms = Expressions(kernel.table), dict(other.terms)
+    if not known:
+        return own
+    e, terms = _expressions(kernel), dict(other.terms)
     for index in known:
         value, _ = index.terms[0]
         if value in terms and value not in dict(own.terms):
@@ -100,23 +102,29 @@ def _completed(
 def _indices_known(kernel: Kernel, access: Access) -> frozenset[LinearForm]:
     """The indices of a grid's threads that conditions of an access say to be one number, as of a
     boundary: sums that are too small to wrap around, less the number."""
+    if not access.conditions:
+        return frozenset()
+    known = kernel.remembered("indices known", dict[Literal, LinearForm | None])
+    for each in access.conditions:
+        if each not in known:
+            known[each] = _index_known(kernel, each)
+    return frozenset(own for each in access.conditions if (own := known[each]) is not None)
 
-    def indices() -> Iterator[LinearForm]:
-        e = Expressions(kernel.table)
-        for each in access.conditions:
-            value = each.value
-            if not each.polarity or not isinstance(value, Apply) or value.operation != "eq":
-                continue
-            left, right = map(e.linear, value.arguments)
-            if right.terms or not left.terms or len(left.terms) > 2:
-                continue
-            factors = [[*map(_index_or_size, factors_of(part))] for part, _ in left.terms]
-            if all(n == 1 for _, n in left.terms) and all(
-                all(own[:2]) and not own[2:] for own in factors
-            ):
-                yield e.sum_of(left, right, -1)
 
-    return kernel.remembered(("indices known", access.number), lambda: frozenset(indices()))
+def _index_known(kernel: Kernel, literal: Literal) -> LinearForm | None:
+    value = literal.value
+    if not literal.polarity or not isinstance(value, Apply) or value.operation != "eq":
+        return None
+    e = _expressions(kernel)
+    left, right = map(e.linear, value.arguments)
+    if right.terms or not left.terms or len(left.terms) > 2:
+        return None
+    factors = [[*map(_index_or_size, factors_of(part))] for part, _ in left.terms]
+    if any(n != 1 for _, n in left.terms) or not all(
+        all(own[:2]) and not own[2:] for own in factors
+    ):
+        return None
+    return e.sum_of(left, right, -1)
 
 
 def _index_or_size(value: Value) -> str | None:
@@ -128,7 +136,7 @@ def arms(kernel: Kernel, access: Access) -> tuple[Access, ...]:
     that a compiler has unrolled; itself where it has no choice, or several.
     """
     form = access.place.offset
-    e = Expressions(kernel.table)
+    e = _expressions(kernel)
     chosen = [
         (inner, value, times)
         for value, times in (() if form is None else form.terms)
@@ -291,6 +299,8 @@ def waves_of(kernel: Kernel, access: Access) -> frozenset[int]:
 
 def _conditions_on_threads(kernel: Kernel, access: Access) -> frozenset[Literal]:
     """The conditions of an access that a thread's index alone decides."""
+    if not access.conditions:
+        return frozenset()
     thread = kernel.table.thread("%tid.x", 32)
 
     def is_of_thread(literal: Literal) -> bool:
@@ -337,7 +347,7 @@ def _of_lanes(
 ) -> Iterator[tuple[Access, Access]]:
     """Accesses of two threads of a warp without what all its threads have alike; a lane is the
     thread's index, which differs by as much."""
-    index = Expressions(kernel.table).resized(kernel.table.thread("%tid.x", 32), WIDE)
+    index = _expressions(kernel).resized(kernel.table.thread("%tid.x", 32), WIDE)
 
     def own(access: Access) -> Access:
         form = access.place.offset
@@ -439,7 +449,8 @@ def _alike_names(
     a, b = first.place.offset, second.place.offset
     if a is None or b is None or first.size is None or second.size is None:
         return frozenset()
-    own, other = _split(a, is_one_cta), _split(b, is_one_cta)
+    own = _split(a, is_one_cta)
+    other = own if a.terms == b.terms else _split(b, is_one_cta)
     distance = a.constant - b.constant
     if own[0] == other[0] and not own[1] and not other[1]:
         return frozenset() if -first.size < distance < second.size else None
@@ -448,8 +459,9 @@ def _alike_names(
     step = gcd(*(times << trailing_zeros(value) for value, times in varying))
     if second.size <= distance % step <= step - first.size:
         return None
-    digits = _digits(own[1], bounds[0], is_one_cta=is_one_cta)
-    others = _digits(other[1], bounds[1], is_one_cta=is_one_cta)
+    digits = others = _digits(own[1], bounds[0], is_one_cta=is_one_cta)
+    if (own[1], bounds[0]) != (other[1], bounds[1]):
+        others = _digits(other[1], bounds[1], is_one_cta=is_one_cta)
     sizes = {**_sizes(kernel, launch)}
     if is_warp:
         sizes["%tid.x"] = min(sizes["%tid.x"], kernel.lanes)
@@ -492,7 +504,7 @@ def _names_in_round(
     kinds = ("tid",) if is_one_cta else ("tid", "ctaid")
     indices = {f"%{kind}.{d}" for kind in kinds for d in dimensions(kernel, kind)}
     sizes = Counter(each.replace("%", "%n") for each in indices)
-    e = Expressions(kernel.table)
+    e = _expressions(kernel)
     a, b = first.place.offset, second.place.offset
     if a is None or b is None or first.size is None or second.size is None:
         return frozenset()
@@ -589,7 +601,7 @@ def in_rows(
     if any(abs(times) >= OBJECTS_APART for _, times in (*a.terms, *b.terms)):
         return None
     is_one_cta = relation in (Relation.WARP, Relation.CTA)
-    e = Expressions(kernel.table)
+    e = _expressions(kernel)
     forms = [_with_remainders(e, form) for form in (a, b)]
     common = {
         (value, times)
@@ -648,17 +660,23 @@ _NOTHING = LinearForm(0)
 def _limits(kernel: Kernel, access: Access) -> Mapping[Value, LinearForm]:
     """The values, no constants, that conditions of an access say sums to be below, each with its
     sum."""
-    e = Expressions(kernel.table)
-    return kernel.remembered(
-        ("limits", access.number),
-        lambda: {
-            _without_extension(each.value.arguments[1]): e.linear(each.value.arguments[0])
-            for each in access.conditions
-            if each.polarity and isinstance(each.value, Apply)
-            if each.value.operation in ("slt", "ult")
-            if number_of(each.value.arguments[1]) is None
-        },
-    )
+    if not access.conditions:
+        return {}
+    known = kernel.remembered("limits", dict[Literal, tuple[Value, LinearForm] | None])
+    for each in access.conditions:
+        if each not in known:
+            known[each] = _limit_of(kernel, each)
+    return dict(own for each in access.conditions if (own := known[each]) is not None)
+
+
+def _limit_of(kernel: Kernel, literal: Literal) -> tuple[Value, LinearForm] | None:
+    value = literal.value
+    if not literal.polarity or not isinstance(value, Apply):
+        return None
+    if value.operation not in ("slt", "ult") or number_of(value.arguments[1]) is not None:
+        return None
+    below, limit = value.arguments
+    return _without_extension(limit), _expressions(kernel).linear(below)
 
 
 def _is_below(column: LinearForm, size: int, end: LinearForm, most: int) -> bool:
@@ -821,6 +839,8 @@ def _is_length(value: Value) -> bool:
 
 
 def _part(access: Access, form: LinearForm, size: int | None) -> Access:
+    if form is access.place.offset and size == access.size:
+        return access
     return replace(access, size=size, place=replace(access.place, offset=form))
 
 
@@ -1004,7 +1024,8 @@ def _merged(digits: Sequence[_Digit]) -> Iterator[_Digit]:
     for number, each in enumerate(_by_steps(digits)):
         by.setdefault(each.name or number, []).append(each)
     for *others, last in by.values():
-        yield replace(last, more=tuple((each.sizes, each.times) for each in others))
+        more = tuple((each.sizes, each.times) for each in others)
+        yield replace(last, more=more) if more else last
 
 
 def _names_of(digits: Iterable[_Digit]) -> frozenset[str]:
@@ -1071,6 +1092,10 @@ def _size_name(value: Value) -> str | None:
 
 def _sizes(kernel: Kernel, launch: Launch) -> Mapping[str, int]:
     """The most that sizes are, as far as that is known, by the names of their indices."""
+    return kernel.remembered(("sizes", launch), lambda: _known_sizes(kernel, launch))
+
+
+def _known_sizes(kernel: Kernel, launch: Launch) -> Mapping[str, int]:
     sizes = {f"%tid.{d}": kernel.most_threads for d in "xyz"}
     for room in rooms(kernel, launch):
         for d, times in zip("xyz", room.times, strict=True):
@@ -1155,33 +1180,41 @@ def span_of(kernel: Kernel, access: Access) -> int:
     bounds = _bounds(kernel, access)
     own = _conditions_on_threads(kernel, access)
     known = _indices_known(kernel, access), tuple(_limits(kernel, access).items())
-    return spans.setdefault((access.place, access.size, bounds, own, known), len(spans))
+    place, form = access.place, access.place.offset
+    # Written out, for tuples are hashed faster than records.
+    sum_of = None if form is None else (form.constant, form.terms)
+    key = place.root, place.rank, sum_of, access.size, bounds, own, known
+    return spans.setdefault(key, len(spans))
 
 
 def _bounds(kernel: Kernel, access: Access) -> tuple[_Bound, ...]:
     """The sums of parts of a place that the conditions of an access bound by constants."""
-    key = "bounds", access.number, access.place.offset
-    return kernel.remembered(key, lambda: tuple(_bounds_in(kernel, access)))
-
-
-def _bounds_in(kernel: Kernel, access: Access) -> Iterator[_Bound]:
     form = access.place.offset
-    bounds = [*_bounds_of(kernel, access)] if form is not None and form.terms else []
-    parts = (
-        leaves(value for value, _ in form.terms) if form is not None and bounds else set[Value]()
-    )
-    for bound in bounds:
-        if leaves(value for value, _ in bound.terms) <= parts:
-            yield bound
+    if form is None or not form.terms or not (access.conditions or kernel.loops):
+        return ()
+    key = "bounds", access.number, form
+    return kernel.remembered(key, lambda: tuple(_bounds_in(kernel, access, form)))
 
 
-def _bounds_of(kernel: Kernel, access: Access) -> Iterator[_Bound]:
-    e = Expressions(kernel.table)
+def _bounds_in(kernel: Kernel, access: Access, form: LinearForm) -> Iterator[_Bound]:
+    if not (bounds := [*_bounds_of(kernel, access)]):
+        return
+    own = kernel.remembered("leaves of places", dict[object, Set[Value]])
+    if (parts := own.get(form.terms)) is None:
+        parts = own[form.terms] = leaves(value for value, _ in form.terms)
+    yield from (bound for bound, its_parts in bounds if its_parts <= parts)
+
+
+_PartsOfBound = tuple[_Bound, Set[Value]]
+"""A bound and the leaves of its sum."""
+
+
+def _bounds_of(kernel: Kernel, access: Access) -> Iterator[_PartsOfBound]:
     constraints = executed(kernel, access, 0)
     for each in constraints:
         if isinstance(each, Holds):
-            yield from _bound_of(e, each.literal)
-    for constraint in constraints:
+            yield from _bounds_by(kernel, each.literal)
+    for constraint in constraints if kernel.loops else ():
         # The first iteration, or what the one before went on under.
         match constraint:
             case AnyOf((Compare() as first, AllOf() as went_on)):
@@ -1191,9 +1224,22 @@ def _bounds_of(kernel: Kernel, access: Access) -> Iterator[_Bound]:
         for each in went_on.constraints:
             if not isinstance(each, Holds):
                 continue
-            for bound in _bound_of(e, each.literal):
-                if _is_below_at_first(bound, first.left):
-                    yield bound
+            for own in _bounds_by(kernel, each.literal):
+                if _is_below_at_first(own[0], first.left):
+                    yield own
+
+
+def _bounds_by(kernel: Kernel, literal: Literal) -> Sequence[_PartsOfBound]:
+    known = kernel.remembered("bounds of conditions", dict[Literal, Sequence[_PartsOfBound]])
+    if (own := known.get(literal)) is None:
+        bounds = _bound_of(_expressions(kernel), literal)
+        own = [(each, leaves(value for value, _ in each.terms)) for each in bounds]
+        known[literal] = own
+    return own
+
+
+def _expressions(kernel: Kernel) -> Expressions:
+    return kernel.remembered("expressions", lambda: Expressions(kernel.table))
 
 
 def _bound_of(e: Expressions, literal: Literal) -> Iterator[_Bound]:

@@ -742,6 +742,10 @@ def _is_size(value: Value) -> bool:
 
 def trailing_zeros(value: Value) -> int:
     """The number of low bits of a value that are known to be 0."""
+    while isinstance(value, Apply) and value.operation in ("zext", "sext", "trunc"):
+        (value,) = value.arguments
+    if not isinstance(value, Apply):
+        return _trailing_zeros(value, {})
     known: dict[Value, int] = {}
     for each in parts_first((value,), known.__contains__):
         known[each] = _trailing_zeros(each, known)

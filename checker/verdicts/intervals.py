@@ -361,6 +361,21 @@ _NEVER: _Ending = (-1, ())
 """The ending of a walk that comes to no barrier."""
 Position = tuple[int | None, State, Path]
 """A barrier, or the entry, after which an access may be, and how its thread came there."""
+_OF_ONE_CTA = (Scope.WORKGROUP, Scope.WAVEFRONT)
+
+
+@record()
+class _Walk:
+    """The nodes of a walk, each with those that follow it, and the barriers that it ends at."""
+
+    graph: dict[_Node, tuple[_Node, ...]]
+    ends: dict[_Node, _Ending]
+
+
+def _heads_around(kernel: Kernel) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The heads of the loops around each block."""
+    for block in kernel.instructions:
+        yield block, tuple(sorted(loop.head for loop in kernel.loops_around(block)))
 
 
 class Walks:
@@ -370,25 +385,18 @@ class Walks:
         self.kernel = kernel
         self.barriers = barriers
         self.roles = roles
-        self._around = {
-            block: tuple(sorted(loop.head for loop in kernel.loops_around(block)))
-            for block in kernel.instructions
-        }
-        kept = {*kernel.accesses_at, *kernel.mbarrier_at, *kernel.group_at, *barriers}
-        self._kept = {
-            block: tuple(each for each in numbers if each in kept)
-            for block, numbers in kernel.instructions.items()
-        }
-        self._members: dict[int, dict[tuple[int | None, State], None]] = {}
-        self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
-        self._ends: dict[int | None, dict[_Node, _Ending]] = {}
+        self._around = kernel.remembered("heads around", lambda: dict(_heads_around(kernel)))
+        self._stops: dict[int, list[int]] = {}
+        for number in sorted(barriers):
+            self._stops.setdefault(kernel.block_of[number], []).append(number)
+        self._walked: dict[int | None, _Walk] = {}
+        self._forks: dict[Scope, frozenset[int]] = {}
+        self._uniform_values: dict[tuple[Value, Scope], bool] = {}
         self._pending: dict[tuple[int, frozenset[int]], Pending] = {}
         self._missed: dict[tuple[int, Scope], Sequence[tuple[int, tuple[Literal, ...]]]] = {}
         self._apart: dict[tuple[int | None, Scope, bool], frozenset[int]] = {}
         self._false: dict[tuple[Literal, tuple[int, ...]], bool] = {}
         self._ways: dict[int | None, Mapping[_Node, Roles]] = {}
-        for start in self.starts:
-            self._walk(start)
 
     @property
     def starts(self) -> tuple[int | None, ...]:
@@ -408,8 +416,10 @@ class Walks:
         Threads that have ended, or that never come to a barrier again, are not waited for, but a
         barrier with a count may be complete before they are.
         """
+        if not self._may_part(start, level):
+            return frozenset()
         found = self._parted(start, level, {})
-        barrier_at, ends = self.kernel.barrier_at, self._ends[start].values()
+        barrier_at, ends = self.kernel.barrier_at, self._walk(start).ends.values()
         if counted := {each for each, _ in ends if barrier_at[each].count is not None}:
             found = found | counted & self._parted(start, level, self._never(start))
         return found
@@ -428,13 +438,15 @@ class Walks:
         steady = frozenset(each for each in conditions if is_steady(each[0]))
         here = self.kernel.block_of[access.instruction]
         for start, state in self._members.get(access.instruction, ()):
+            if not self._may_part(start, level):
+                continue
             never = self._never(start)
             parted = self._parted(start, level, never)
             if not parted:
                 continue
             own = {
                 node: tuple(each for each in targets if self._may_take(node, each, steady))
-                for node, targets in self._graphs[start].items()
+                for node, targets in self._walk(start).graph.items()
             }
             graph = Graph(tuple(own), own)
             way = graph.within(graph.backward.reachable(never.keys()))
@@ -458,12 +470,12 @@ class Walks:
 
     def _never(self, start: int | None) -> dict[_Node, _Ending]:
         """The nodes in which a thread ends that has left ``start``."""
-        exits = self.kernel.exits
+        exits, walk = self.kernel.exits, self._walk(start)
         return {
             node: _NEVER
-            for node, targets in self._graphs[start].items()
+            for node, targets in walk.graph.items()
             if not targets
-            and node not in self._ends[start]
+            and node not in walk.ends
             and exits.intersection(self.kernel.instructions[node[0]])
         }
 
@@ -472,21 +484,41 @@ class Walks:
     ) -> frozenset[int]:
         key = start, level, bool(never)
         if (known := self._apart.get(key)) is None:
-            ends = {**self._ends[start], **never}
+            ends = {**self._walk(start).ends, **never}
             known = self._apart[key] = frozenset(self._parted_by(start, level, ends))
         return known
+
+    def _may_part(self, start: int | None, level: Scope) -> bool:
+        """True where threads that leave ``start`` together come to a branch before the next
+        barriers that some may take another way than others."""
+        if (forks := self._forks.get(level)) is None:
+            branches = self.kernel.graph.successors.items()
+            forks = self._forks[level] = frozenset(
+                block
+                for block, targets in branches
+                if len(targets) > 1 and not self.is_uniform_branch(block, level)
+            )
+        if not forks:
+            return False
+        first, after = self._begin(start)
+        graph, stops = self.kernel.graph, self._stops
+        if first in stops and stops[first][-1] > after:
+            return False
+        reached = graph.reachable(graph.successors[first], lambda block: block not in stops)
+        return first in forks or any(each not in stops for each in reached & forks)
 
     def _parted_by(
         self, start: int | None, level: Scope, ends: Mapping[_Node, _Ending]
     ) -> Iterator[int]:
+        graph = self._walk(start).graph
         forks = [
             node
-            for node, targets in self._graphs[start].items()
+            for node, targets in graph.items()
             if len(targets) > 1 and not self.is_uniform_branch(node[0], level)
         ]
         if not forks or len(set(ends.values())) < 2:
             return
-        every = Graph(tuple(self._graphs[start]), self._graphs[start])
+        every = Graph(tuple(graph), graph)
         live = every.within(every.backward.reachable(ends))
         successors = {None: tuple(ends), **live.backward.successors}
         after = immediate_dominators(
@@ -534,6 +566,8 @@ class Walks:
     def is_uniform(self, value: Value, level: Scope) -> bool:
         """True of a value that all threads of a grid, CTA or warp have alike, when they are
         together."""
+        if level in _OF_ONE_CTA and not value.varies and not value.is_opaque:
+            return True
         if isinstance(value, Const):
             return level is not Scope.AGENT or not str(value.constant).startswith(_OF_CTAS)
         if isinstance(value, Param):
@@ -546,9 +580,11 @@ class Walks:
         if isinstance(value, Opaque):
             return self._is_uniform_register(value, level)
         if isinstance(value, Apply):
-            if level is Scope.WAVEFRONT and _is_of_warp(value):
-                return True
-            return all(self.is_uniform(part, level) for part in value.arguments)
+            if (known := self._uniform_values.get((value, level))) is None:
+                known = level is Scope.WAVEFRONT and _is_of_warp(value)
+                known = known or all(self.is_uniform(part, level) for part in value.arguments)
+                self._uniform_values[value, level] = known
+            return known
         return False
 
     def _is_uniform_register(self, value: Opaque, level: Scope) -> bool:
@@ -583,55 +619,70 @@ class Walks:
             return all(self.is_uniform(part, level) for part, _ in access.place.offset.terms)
         return False
 
-    def _walk(self, start: int | None) -> None:
-        kernel = self.kernel
-        if start is None:
-            first, after = kernel.entry, -1
-        else:
-            first, after = kernel.block_of[start], start
+    def _begin(self, start: int | None) -> tuple[int, int]:
+        """The block that a walk begins in, and the instruction there after which it does."""
+        return (self.kernel.entry, -1) if start is None else (self.kernel.block_of[start], start)
+
+    def _walk(self, start: int | None) -> "_Walk":
+        """The walk from a barrier or the entry, made when it is first asked for."""
+        if (known := self._walked.get(start)) is not None:
+            return known
+        first, after = self._begin(start)
         # The walk comes to its first block again in a later iteration only, hence in another state.
         state = tuple((head, Count(start is None, 0)) for head in self._around[first])
-        graph: dict[_Node, tuple[_Node, ...]] = {}
-        ends: dict[_Node, _Ending] = {}
+        found = self._walked[start] = _Walk({}, {})
         work: list[_Node] = [(first, state)]
-        self._visit(work[0], after, start, graph, ends)
-        work += graph[work.pop()]
         while work:
             node = work.pop()
-            if node not in graph:
-                self._visit(node, -1, start, graph, ends)
-                work += graph[node]
-        self._graphs[start], self._ends[start] = graph, ends
+            if node not in found.graph:
+                found.graph[node] = self._visit(node, after, found.ends)
+                work += found.graph[node]
+                after = -1
+        return found
 
-    def _visit(
-        self,
-        node: _Node,
-        after: int,
-        start: int | None,
-        graph: dict[_Node, tuple[_Node, ...]],
-        ends: dict[_Node, _Ending],
-    ) -> None:
+    def _visit(self, node: _Node, after: int, ends: dict[_Node, _Ending]) -> tuple[_Node, ...]:
+        """The nodes that follow one; none where a barrier ends the walk in its block."""
         block, state = node
-        kept = self._kept[block]
-        for number in kept[bisect(kept, after) :]:
-            if number in self.barriers:
-                ends[node] = (number, _without_left(state))
-                graph[node] = ()
-                return
-            self._members.setdefault(number, {})[start, state] = None
-        graph[node] = tuple(
+        stops = self._stops.get(block, ())
+        if (place := bisect(stops, after)) < len(stops):
+            ends[node] = (stops[place], _without_left(state))
+            return ()
+        return tuple(
             (target, (*self._along(target, state), *self._left(target, state)))
             for target in self._targets(block, self.roles, state)
         )
 
+    @cached_property
+    def _members(self) -> Mapping[int, Mapping[tuple[int | None, State], None]]:
+        """The starts after which, and states in which, a thread comes to each instruction."""
+        kernel = self.kernel
+        kept = kernel.accesses_at.keys() | kernel.mbarrier_at.keys() | kernel.group_at.keys()
+        kept |= self.barriers
+        own = {
+            block: tuple(each for each in numbers if each in kept)
+            for block, numbers in kernel.instructions.items()
+        }
+        found: dict[int, dict[tuple[int | None, State], None]] = {}
+        for start in self.starts:
+            _, after = self._begin(start)
+            for block, state in self._walk(start).graph:
+                numbers = own[block]
+                for place in range(bisect(numbers, after), len(numbers)):
+                    if (number := numbers[place]) in self.barriers:
+                        break
+                    found.setdefault(number, {})[start, state] = None
+                after = -1
+        return found
+
     def _targets(self, block: int, roles: Roles, state: State) -> Iterator[int]:
         """The blocks after one that threads of some roles may go to, in the first iteration of
         loops that they have entered on the way: a later one may be any."""
-        first = tuple(head for head, count in state if count == _FIRST)
+        first = tuple([head for head, count in state if count == _FIRST])
         for target in self.kernel.graph.successors[block]:
             literals = self.kernel.edge_literals.get((block, target), ())
-            is_other = any((each.value, not each.polarity) in roles for each in literals)
-            if not is_other and not any(self._is_false(each, first) for each in literals):
+            if roles and any((each.value, not each.polarity) in roles for each in literals):
+                continue
+            if not first or not any(self._is_false(each, first) for each in literals):
                 yield target
 
     def _is_false(self, literal: Literal, first: tuple[int, ...]) -> bool:
@@ -645,7 +696,7 @@ class Walks:
                 for head in first
             }
             value = Expressions(table).substituted(literal.value, numbers)
-            number = number_of(value) if numbers else None
+            number = number_of(value)
             known = number is not None and bool(number) != literal.polarity
             self._false[key] = known
         return known
@@ -734,7 +785,7 @@ class Walks:
         """Such conditions of a walk's start, and of the branches on all ways to its nodes."""
         if (known := self._ways.get(start)) is not None:
             return known
-        graph = self._graphs[start]
+        graph = self._walk(start).graph
         first = next(iter(graph))
         met = () if start is None else self.kernel.conditions(start)
 

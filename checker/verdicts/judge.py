@@ -143,6 +143,8 @@ _MOST_RACES = 4
 conditions after which others are looked for in small launches only."""
 _AND_MORE = "; other pairs of accesses are not decided"
 _Meeting = tuple[Access, Sequence[Access]]
+_Spans = tuple[int | None, int | None, bool]
+"""The spans of two accesses that are plain, and True where they are one access."""
 
 
 def judge(kernel: Kernel, launch: Launch | None = None, steps: Steps | None = None) -> Verdict:
@@ -257,7 +259,7 @@ class _Judge:
         self.arms: dict[int, Sequence[Access]] = {}
         self.plain: dict[int, int | None] = {}
         self.apart: dict[tuple[int, int, Relation], bool] = {}
-        self.settled: set[tuple[int | None, int | None, bool]] = set()
+        self.settled: set[_Spans] = set()
 
         two_warps, more = 2 * kernel.lanes, kernel.lanes + 1
         self.small = ((2, two_warps), (2, 256), (8, 256))
@@ -342,8 +344,8 @@ class _Judge:
         for first, seconds in chain(self._meetings(), self._initialisations()):
             span = self._plain_span(first) if seconds else None
             for second in seconds:
-                spans = span, self.plain.get(second.number), second.number == first.number
-                is_settled = spans in self.settled or self._is_settled(first, second)
+                spans = span, self._plain_span(second), second.number == first.number
+                is_settled = spans in self.settled or self._is_settled(first, second, spans)
                 left -= 1 if is_settled else _STEPS_OF_PAIR
                 if left < 0:
                     reason = f"more than {most} pairs of accesses"
@@ -525,14 +527,10 @@ class _Judge:
         is_one = first.number == second.number and first.agent is Agent.THREAD
         return is_one and self.kernel.is_lock_step
 
-    def _is_settled(self, first: Access, second: Access) -> bool:
-        """True of plain accesses that arithmetic sets apart, or others with the same places
-        before."""
-        is_again = first.number == second.number
-        spans = self._plain_span(first), self._plain_span(second), is_again
-        if None in spans or spans in self.settled:
-            return None not in spans
-        if self._is_one_cta or self._is_one_thread:
+    def _is_settled(self, first: Access, second: Access, spans: _Spans) -> bool:
+        """True of plain accesses that arithmetic sets apart, so that others with the same
+        ``spans`` are too."""
+        if None in spans or self._is_one_cta or self._is_one_thread:
             return False
         relations = [*self._relations(first, second)]
         if is_settled := all(self._is_apart(first, second, each) for each in relations):

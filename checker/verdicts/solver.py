@@ -24,6 +24,7 @@ from fencewright.checker.verdicts.expressions import (
 )
 from fencewright.checker.verdicts.interpretation import Interpretation
 from fencewright.checker.verdicts.model import (
+    Access,
     Agent,
     Answer,
     AnyOf,
@@ -123,23 +124,38 @@ def rooms(kernel: Kernel, launch: Launch) -> tuple[Room, ...]:
 
 def _rooms(kernel: Kernel) -> Iterator[Room]:
     found: dict[Room, None] = {}
+    known: dict[object, Room | None] = {}
     for access in kernel.accesses:
         form, size = access.place.offset, access.place.root.size
         if form is None or size is None or access.size is None or access.agent is not Agent.THREAD:
             continue
-        own = leaves(literal.value for literal in access.conditions)
-        is_of_all = all(
-            isinstance(leaf, Param | Iteration)
-            or (isinstance(leaf, Const) and not str(leaf.constant).startswith("%lane"))
-            for leaf in own
-        )
-        indices = {_index(value): times for value, times in form.terms}
-        is_counted = all(times > 0 and _is_narrow(value) for value, times in form.terms)
-        times = tuple(indices.get(f"%tid.{d}", 0) for d in "xyz")
         most = size - access.size - form.constant
-        if is_of_all and is_counted and any(times) and max(times) < 1 << 20 and 0 <= most < 1 << 20:
-            found.setdefault(Room((times[0], times[1], times[2]), most))
+        key = form.terms, most
+        if key not in known:
+            known[key] = _room(form, most)
+        room = known[key]
+        if room is not None and room not in found and _is_of_all(access):
+            found[room] = None
     yield from found
+
+
+def _room(form: LinearForm, most: int) -> Room | None:
+    """The room of places that a sum of indices goes through, so many bytes at most."""
+    indices = {_index(value): times for value, times in form.terms}
+    times = tuple(indices.get(f"%tid.{d}", 0) for d in "xyz")
+    is_counted = all(times > 0 and _is_narrow(value) for value, times in form.terms)
+    if not is_counted or not any(times) or max(times) >= 1 << 20 or not 0 <= most < 1 << 20:
+        return None
+    return Room((times[0], times[1], times[2]), most)
+
+
+def _is_of_all(access: Access) -> bool:
+    """True of an access that all threads execute, or none."""
+    return all(
+        isinstance(leaf, Param | Iteration)
+        or (isinstance(leaf, Const) and not str(leaf.constant).startswith("%lane"))
+        for leaf in leaves(literal.value for literal in access.conditions)
+    )
 
 
 def _index(value: Value) -> str:
