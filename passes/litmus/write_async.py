@@ -218,24 +218,22 @@ class _Thread:
             self.body += [f"cf.br ^{after}", f"^{after}:"]
 
     def store(self, step: Action) -> None:
-        assert step.target is not None
         pointer, type = self.pointer(step.target, generic=step.generic)
         value = self.value(step.value)
         self.body.append(f"scoped.store weak {value}, {pointer} : i32, {type}")
 
     def load(self, step: Action) -> None:
-        assert step.source is not None
-        assert step.register is not None
         pointer, type = self.pointer(step.source, generic=step.generic)
-        self.body.append(f"%{step.register} = scoped.load weak {pointer} : {type} -> i32")
+        self.read(step, f"scoped.load weak {pointer} : {type} -> i32")
+
+    def read(self, step: Action, value: str) -> None:
+        self.body.append(f"%{step.register} = {value}")
         self.registers.append(step.register)
 
-    def copy(self, operation: str, step: Action, size: int, mbarrier: str | None = None) -> None:
-        assert step.target is not None
-        assert step.source is not None
+    def copy(self, operation: str, step: Action, size: int, mbarrier: str = "") -> None:
         (target, to), (source, of) = self.pointer(step.target), self.pointer(step.source)
         text, types = f"scoped.{operation} {target}, {source} size {size}", f"{to}, {of}"
-        if mbarrier is not None:
+        if mbarrier:
             pointer, type = self.pointer(mbarrier)
             text, types = f"{text} mbarrier {pointer}", f"{types}, {type}"
         self.body.append(f"{text} : {types}")
@@ -250,38 +248,29 @@ class _Thread:
         self.copy("bulk_reduce add i32", step, _BYTES, step.mbarrier)
 
     def zero(self, step: Action) -> None:
-        assert step.target is not None
         pointer, type = self.pointer(step.target)
         self.body.append(f"scoped.store_bulk {pointer} size {_BYTES} : {type}")
 
     def prefetch(self, step: Action) -> None:
-        assert step.source is not None
         pointer, type = self.pointer(step.source)
         self.body.append(f"scoped.prefetch {pointer} size {_BYTES} : {type}")
 
     def multi_store(self, step: Action) -> None:
-        assert step.target is not None
         pointer, type = self.pointer(step.target)
         value = self.value(step.value)
         self.body.append(f"scoped.multimem_store weak {value}, {pointer} : i32, {type}")
 
     def multi_load(self, step: Action) -> None:
-        assert step.source is not None
-        assert step.register is not None
         pointer, type = self.pointer(step.source)
-        read = f"scoped.multimem_load add weak {pointer} : {type} -> i32"
-        self.body.append(f"%{step.register} = {read}")
-        self.registers.append(step.register)
+        self.read(step, f"scoped.multimem_load add weak {pointer} : {type} -> i32")
 
     def multi_reduce(self, step: Action) -> None:
-        assert step.target is not None
         pointer, type = self.pointer(step.target)
         value = self.value(step.value)
         reduce = f"scoped.multimem_reduce add relaxed system {value}, {pointer}"
         self.body.append(f"{reduce} : i32, {type}")
 
     def expect(self, step: Action, bytes: int) -> None:
-        assert step.mbarrier is not None
         pointer, type = self.pointer(step.mbarrier)
         arrival = f"scoped.mbarrier_arrive release workgroup {pointer} expect_tx {bytes}"
         self.body.append(f"{arrival} : {type}")
@@ -300,8 +289,6 @@ class _Thread:
         self.copy("bulk_copy", step, _BYTES, step.mbarrier)
 
     def store_async(self, step: Action) -> None:
-        assert step.target is not None
-        assert step.mbarrier is not None
         (target, to), (mbarrier, type) = self.pointer(step.target), self.pointer(step.mbarrier)
         operation = "store_async" if step.kind is ActionKind.STORE_ASYNC else "reduce_async add"
         text = f"scoped.{operation} {self.value(step.value)}, {target} mbarrier {mbarrier}"
@@ -314,30 +301,20 @@ class _Thread:
         self.copy("async_copy", step, 16)
 
     def tracked_copy(self, step: Action) -> None:
-        assert step.mbarrier is not None
         self.copy("async_copy", step, 16)
         pointer, type = self.pointer(step.mbarrier)
         self.body.append(f"scoped.async_arrive noinc {pointer} : {type}")
 
     def multiply(self, step: Action) -> None:
-        assert step.source is not None
-        assert step.target is not None
-        assert step.register is not None
         a, b = (self.address(each, "i64")[0] for each in (step.source, step.target))
         name = f'"{step.register}"'
-        self.body += [
-            f'scoped.wgmma "m64n8k16.f32.f16.f16" {name} registers 4 {a}, {b}',
-            f"%{step.register} = scoped.wgmma_read {name}[0] : i32",
-        ]
-        self.registers.append(step.register)
+        self.body.append(f'scoped.wgmma "m64n8k16.f32.f16.f16" {name} registers 4 {a}, {b}')
+        self.read(step, f"scoped.wgmma_read {name}[0] : i32")
 
     def wait(self, step: Action) -> None:
         """Wait for a thread's asynchronous operations; expects their bytes if not yet done."""
-        assert step.mbarrier is not None
-        if step.kind is not ActionKind.TRACKED_COPY:
-            starter = self.program.places[step.thread]
-            if starter != self.place:
-                by_threads = step.kind in (ActionKind.STORE_ASYNC, ActionKind.REDUCE_ASYNC)
-                self.expect(step, 4 if by_threads else _BYTES)
-        same = self.program.places[step.thread] == self.place
-        self.await_phase(step.mbarrier, "workgroup" if same else "cluster")
+        is_peer = self.program.places[step.thread] != self.place
+        if step.kind is not ActionKind.TRACKED_COPY and is_peer:
+            by_threads = step.kind in (ActionKind.STORE_ASYNC, ActionKind.REDUCE_ASYNC)
+            self.expect(step, 4 if by_threads else _BYTES)
+        self.await_phase(step.mbarrier, self.scope(step.thread, self.number))

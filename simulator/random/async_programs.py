@@ -7,7 +7,7 @@ the proxies of their accesses. So every execution ends as carrying the actions o
 one does, which ``expected`` computes, if what the proxies take has been inserted.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -73,12 +73,12 @@ class Action:
 
     kind: ActionKind
     thread: int
-    target: str | None = None
-    source: str | None = None
+    target: str = ""
+    source: str = ""
     value: int = 0
-    register: str | None = None
+    register: str = ""
     waiter: int | None = None
-    mbarrier: str | None = None
+    mbarrier: str = ""
     generic: bool = False
     guard: tuple[str, int] | None = None
     elected: bool = False
@@ -124,7 +124,7 @@ class AsyncProgram:
         """The work-group that each mbarrier is of."""
         found: dict[str, int] = {}
         for step in self.steps:
-            if isinstance(step, Action) and step.mbarrier is not None:
+            if isinstance(step, Action) and step.mbarrier:
                 assert step.waiter is not None
                 found[step.mbarrier] = self.places[step.waiter].workgroup
             elif isinstance(step, Meeting) and step.link in (Link.MBARRIER, Link.TRANSACTION):
@@ -142,10 +142,6 @@ class AsyncProgram:
     def needs(self) -> frozenset[ActionKind]:
         """The kinds of actions that occur."""
         return frozenset(each.kind for each in self.steps if isinstance(each, Action))
-
-    def home(self, name: str) -> int | None:
-        """The work-group in whose LDS a location is; None: it is in global memory."""
-        return next(each.home for each in self.cells if each.name == name)
 
 
 # The meaning of a program
@@ -179,33 +175,22 @@ def _carry_out(
 ) -> None:
     match step.kind:
         case ActionKind.STORE | ActionKind.STORE_ASYNC | ActionKind.MULTI_STORE | ActionKind.ZERO:
-            assert step.target is not None
             grown = 0 if step.kind is ActionKind.ZERO else number * ROUND
             memory.update(dict.fromkeys(places(step.target), step.value + grown))
         case ActionKind.REDUCE_ASYNC | ActionKind.MULTI_REDUCE:
-            assert step.target is not None
             for each in places(step.target):
                 memory[each] += step.value + number * ROUND
         case ActionKind.BULK_REDUCE | ActionKind.REDUCE_PUSH:
-            assert step.source is not None
-            assert step.target is not None
             memory[step.target] += memory[step.source]
         case ActionKind.LOAD | ActionKind.MULTI_LOAD:
-            assert step.source is not None
-            assert step.register is not None
             read = sum(memory[each] for each in places(step.source))
             registers[step.thread, step.register] = read
         case ActionKind.PREFETCH:
             pass
         case ActionKind.MULTIPLY:
-            assert step.source is not None
-            assert step.target is not None
-            assert step.register is not None
             name = step.thread, step.register
             registers[name] = registers.get(name, 0) + memory[step.source] * memory[step.target]
         case _:
-            assert step.source is not None
-            assert step.target is not None
             memory[step.target] = memory[step.source]
 
 
@@ -269,9 +254,9 @@ def accesses(step: Action) -> Iterator[tuple[str, bool]]:
     """The locations that an action accesses, and whether it writes."""
     if step.kind is ActionKind.PREFETCH:
         return
-    if step.source is not None:
+    if step.source:
         yield from ((each, False) for each in places(step.source))
-    if step.target is not None:
+    if step.target:
         yield from ((each, step.kind is not ActionKind.MULTIPLY) for each in places(step.target))
 
 
@@ -290,7 +275,6 @@ def is_race_free(program: AsyncProgram) -> bool:
 
 def _reads(program: AsyncProgram, before: Action) -> set[tuple[str, int]]:
     """The registers that a thread has read before an action, with their expected values."""
-    found: set[tuple[str, int]] = set()
     memory = {each.name: each.initial for each in program.cells}
     registers: dict[tuple[int, str], int] = {}
     for step in program.steps:
@@ -298,10 +282,7 @@ def _reads(program: AsyncProgram, before: Action) -> set[tuple[str, int]]:
             break
         if isinstance(step, Action):
             _carry_out(step, memory, registers, 0)
-    for (thread, name), value in registers.items():
-        if thread == before.thread:
-            found.add((name, value))
-    return found
+    return {(name, value) for (thread, name), value in registers.items() if thread == before.thread}
 
 
 # Drawing programs
@@ -421,9 +402,8 @@ class _Drawing:
         self.values += 1
         return self.values
 
-    def _pick(self, cells: Iterable[Cell]) -> str | None:
-        found = [each.name for each in cells]
-        return self.random.choice(found) if found else None
+    def _pick(self, cells: Sequence[Cell]) -> str:
+        return self.random.choice(cells).name if cells else ""
 
     def _has(self, thread: int, cell: Cell) -> bool:
         """True if a thread reaches a location of LDS as its own."""
@@ -445,7 +425,7 @@ class _Drawing:
         drawn = {each.kind for each in self.steps if isinstance(each, Action)}
         if any(kind in each and drawn & (each - {kind}) for each in _APART):
             return None
-        register = self._name("r") if kind in _LOADS else None
+        register = self._name("r") if kind in _LOADS else ""
         reached = [*own, *outside, *peers]
         targets, sources = {
             ActionKind.STORE: (reached, None),
@@ -466,9 +446,8 @@ class _Drawing:
             ActionKind.MULTI_REDUCE: (everywhere, None),
             ActionKind.PREFETCH: (None, outside),
         }[kind]
-        target = None if targets is None else self._pick(targets)
-        source = None if sources is None else self._pick(sources)
-        if (targets is not None and target is None) or (sources is not None and source is None):
+        target, source = (self._pick(each or ()) for each in (targets, sources))
+        if (targets is not None and not target) or (sources is not None and not source):
             return None
         if kind is ActionKind.MULTIPLY and target == source:
             return None
@@ -492,7 +471,6 @@ class _Drawing:
         if kind in _ELECTED and random.random() < 0.15:
             step = replace(step, elected=True)
         if kind in _COMPLETING:
-            assert target is not None
             home = next(each.home for each in self.cells if each.name == target)
             waiters = [
                 n
