@@ -144,8 +144,7 @@ def mode_of(assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | N
         if not function.descriptor:
             functions = assembly.functions.values()
             of = [each.descriptor for each in functions if each.descriptor] or of
-        directive, default = chip.split_mode.directive, int(chip.split_mode.by_default)
-        split = any(each.get(directive, default) for each in of)
+        split = any(map(chip.split_mode.is_on, of))
     return Mode(assembly.chip, l2_per_agent or chip.l2_per_agent, split)
 
 

@@ -143,6 +143,10 @@ class SplitMode:
         """LLVM's feature string that switches the mode off."""
         return {"+": "-", "-": "+"}[self.feature[0]] + self.feature[1:]
 
+    def is_on(self, descriptor: Mapping[str, int]) -> bool:
+        """True of a kernel in the mode, by the values of its descriptor's directives."""
+        return bool(descriptor.get(self.directive, self.by_default))
+
     def option(self, split: bool) -> str | None:
         """The value of ``-mattr`` that sets the mode; None if that is the default."""
         if split is self.by_default:

@@ -105,9 +105,7 @@ def _is_split(function: Function) -> bool:
     """True of a kernel in tgsplit mode, or in the like of another chip."""
     row = KNOWN_CHIPS.get(function.chip)
     split = None if row is None else row.split_mode
-    if split is None:
-        return False
-    return bool(function.descriptor.get(split.directive, split.by_default))
+    return split is not None and split.is_on(function.descriptor)
 
 
 def _thread_of(

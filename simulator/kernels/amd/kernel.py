@@ -157,8 +157,7 @@ class _Reader:
             generation=self.chip.generation,
             has_counts=has_hierarchy(self.chip.name),
             signed_offsets=self.chip.signed_offsets,
-            tgsplit=split is not None
-            and bool(self.descriptor.get(split.directive, split.by_default)),
+            tgsplit=split is not None and split.is_on(self.descriptor),
             l2_per_agent=l2_per_agent,
             private=self._private(steps),
             keeps_denormals=self.descriptor.get("float_denorm_mode_32", 0) == _DENORMALS,

@@ -177,9 +177,7 @@ def _configuration(function: Function, l2_per_agent: L2PerAgent | None) -> CdnaC
     if chip is None:
         raise ProgramError(f"what the caches of {function.chip or 'this chip'} do is not known")
     split = chip.split_mode
-    is_split = split is not None and bool(
-        function.descriptor.get(split.directive, split.by_default)
-    )
+    is_split = split is not None and split.is_on(function.descriptor)
     return CdnaConfiguration(function.chip, is_split, l2_per_agent)
 
 
