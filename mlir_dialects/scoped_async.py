@@ -17,7 +17,7 @@ accesses, is 6. Source of the operations: PTX ISA, "Asynchronous operations", "m
 "cp.async.bulk", "tcgen05", "wgmma".
 """
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -825,9 +825,10 @@ class MulticastOperation(AsyncOperation, ABC):
     scope = opt_prop_def(ScopeAttr)
 
     @property
-    @abstractmethod
     def value_type(self) -> Attribute:
         """The type of the value in each place."""
+        value = self.results[0] if self.results else self.operands[0]
+        return value.type
 
     def accesses(self) -> tuple[AsyncAccess, ...]:
         size = 4 if self.value_type in (i32, f32) else 8
@@ -862,10 +863,6 @@ class MultimemLoadOp(MulticastOperation):
         "`:` type($pointer) `->` type($value)"
     )
 
-    @property
-    def value_type(self) -> Attribute:
-        return self.value.type
-
 
 @irdl_op_definition
 class MultimemStoreOp(MulticastOperation):
@@ -879,10 +876,6 @@ class MultimemStoreOp(MulticastOperation):
         "custom<OrderedAt>($ordering, $scope) $value `,` $pointer attr-dict "
         "`:` type($value) `,` type($pointer)"
     )
-
-    @property
-    def value_type(self) -> Attribute:
-        return self.value.type
 
 
 @irdl_op_definition
@@ -901,10 +894,6 @@ class MultimemReduceOp(MulticastOperation):
         "$kind custom<OrderedAt>($ordering, $scope) $value `,` $pointer attr-dict "
         "`:` type($value) `,` type($pointer)"
     )
-
-    @property
-    def value_type(self) -> Attribute:
-        return self.value.type
 
 
 @irdl_op_definition

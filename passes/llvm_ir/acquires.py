@@ -12,7 +12,6 @@ AMDGPUAliasAnalysis; certified by tests/unit/test_llvm_ir_scalar_loads.py.
 """
 
 import re
-from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -49,7 +48,8 @@ class Acquirers:
         found: set[str] = set()
         self._calls: dict[str, list[tuple[Operation, str]]] = {name: [] for name in functions}
         for name, function in functions.items():
-            for op in _ops_of(function):
+            ops = (op for block in function.body.blocks for op in operations(block))
+            for op in ops:
                 callee = _callee(op)
                 if callee is not None:
                     self._calls[name].append((op, callee))
@@ -67,10 +67,6 @@ class Acquirers:
         """The calls by which ``function`` may acquire."""
         called = self._calls[function.sym_name.data]
         return [op for op, name in called if name not in self._harmless]
-
-
-def _ops_of(function: llvm_ir.FuncOp) -> Iterator[Operation]:
-    return (op for block in function.body.blocks for op in operations(block))
 
 
 def _acquires(op: Operation) -> bool:

@@ -247,11 +247,6 @@ def _counted(meaning: Meaning, memory: _InMemory) -> Meaning:
     return meaning._replace(counters=meaning.counters | further)
 
 
-def _for_loads(wait: Operation) -> Meaning | None:
-    """The meaning of a wait marked ``SCALAR``: without its wait for ``lgkmcnt``."""
-    return WAITS[waits_of(wait) & ~LGKMCNT]
-
-
 def _writes_back(op: CacheOp, chip: str) -> bool:
     meaning = maintenance(op, chip)
     return meaning is not None and meaning.writes_back is not None
@@ -403,7 +398,9 @@ def bits_of_access(operation: str, op: scoped.AccessOperation, target: Target) -
 
 
 def _maintenance_on(chip: str, op: Operation) -> Meaning | None:
-    return maintenance(op, chip) if SCALAR not in op.attributes else _for_loads(op)
+    if SCALAR not in op.attributes:
+        return maintenance(op, chip)
+    return WAITS[waits_of(op) & ~LGKMCNT]
 
 
 def scope_of_read(op: scoped.AccessOperation, target: Target) -> Scope:

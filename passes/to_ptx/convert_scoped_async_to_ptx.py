@@ -350,7 +350,7 @@ def _multiplication(conversion: Conversion, op: Operation) -> None:
     requested = RowRequest(("wgmma_accumulator",), (), {"accumulators": declared})
     row = _row(conversion, op, requested.key)
     lines = LinesAttr.read((Template(row.lines[0]).substitute(requested.words),))
-    if not _is_declared(conversion.entry, lines):
+    if not any(isinstance(op, SequenceOp) and op.lines == lines for op in conversion.entry.ops):
         declaration = SequenceOp.create(
             properties={
                 "places": ArrayAttr[StringAttr]([]),
@@ -360,10 +360,6 @@ def _multiplication(conversion: Conversion, op: Operation) -> None:
         )
         _insert_first(conversion.entry, declaration)
     convert_async(conversion, op)
-
-
-def _is_declared(entry: Block, lines: LinesAttr) -> bool:
-    return any(isinstance(op, SequenceOp) and op.lines == lines for op in entry.ops)
 
 
 def _insert_first(entry: Block, op: Operation) -> None:

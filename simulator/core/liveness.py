@@ -18,7 +18,7 @@ from typing import Any
 from fencewright.simulator.core.execution_graphs import Construction, Graph, Name
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.partial_runs import PartialRun, Stop
-from fencewright.simulator.core.program import place_at
+from fencewright.simulator.core.program import Program, place_at
 from fencewright.simulator.core.progress import Hang, WaitingThread, not_written
 from fencewright.simulator.core.sequential import Gate, Interleaved
 
@@ -36,16 +36,13 @@ Positions = Callable[[Any], Iterable[int]]
 
 
 def search(
-    construction: Construction[Any, Any],
-    found: Callable[[], Hang | None],
-    program: Interleaved,
-    work: WorkBudget,
+    construction: Construction[Any, Hang | None], program: Interleaved, work: WorkBudget
 ) -> Stagnation:
-    """The first hang that a construction of stagnant graphs has ``found``."""
+    """The first hang that a construction of stagnant graphs results in."""
     is_over = False
-    while found() is None and not is_over:
+    while construction.result() is None and not is_over:
         is_over = construction.explore(1)
-    hang = found()
+    hang = construction.result()
     if hang is not None or construction.complete:
         return Stagnation(hang)
     return Stagnation(None, work.note() or "; ".join(_cut(construction, program)))
@@ -154,6 +151,16 @@ def why_asleep(
                 if line not in reported:
                     reported.add(line)
                     yield line
+
+
+def never_visible(
+    program: Program[Any], write: tuple[int, int], text: str, reader: int, reason: str
+) -> str:
+    """The line of a ``write``, by thread and position, that the thread ``reader`` may never see."""
+    thread, position = write
+    place = place_at(program.threads[thread].places, position)
+    where = "" if place is None else f" at {place}"
+    return f"P{thread}'s {text}{where} need never become visible to P{reader}: {reason}"
 
 
 def last_reads(run: PartialRun[Any]) -> range:

@@ -37,13 +37,9 @@ def how_many(flags: LaneFlags) -> Numbers:
     return np.count_nonzero(flags, axis=1)
 
 
-def _sorted(values: Numbers, active: LaneFlags) -> Numbers:
-    return np.sort(np.where(active, values, _NOTHING), axis=1)
-
-
 def firsts(values: Numbers, active: LaneFlags) -> tuple[Numbers, LaneFlags]:
     """The values of each row in order, and which of them are the first of their kind."""
-    ordered = _sorted(values, active)
+    ordered = np.sort(np.where(active, values, _NOTHING), axis=1)
     first = np.ones(ordered.shape, dtype=np.bool_)
     first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     return ordered, first & (ordered != _NOTHING)

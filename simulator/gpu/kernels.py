@@ -824,7 +824,15 @@ class _ProgramWriter:
 
     def _global_address(self, register: str, name: str) -> list[str]:
         number = self.locations.index(name)
-        return _location_address(register, number, self.memories[number % len(self.memories)])
+        # As ``place`` says.
+        return [
+            f"mad.lo.u32 %u, %i, {MULTIPLIERS[number]}, {3 * number};",
+            "and.b32 %u, %u, %mask;",
+            f"mad.lo.u32 %u, %n, {number}, %u;",
+            "shl.b32 %u, %u, %shift;",
+            f"cvt.u64.u32 {register}, %u;",
+            f"add.u64 {register}, {register}, %{self.memories[number % len(self.memories)]};",
+        ]
 
     def _thread(self, number: int, thread: Thread[PtxInstruction]) -> list[str]:
         """One thread of the program; its names are its own."""
@@ -1049,18 +1057,6 @@ def _parameters(kernel: str, pointers: Sequence[str], words: Sequence[str]) -> l
     for number, name in enumerate(words, len(pointers)):
         lines.append(f"ld.param.b32 %{name}, [{kernel}_param_{number}];")
     return lines
-
-
-def _location_address(register: str, number: int, memory: str) -> list[str]:
-    """The address of a location of instance ``%i`` in a GPU's memory, as ``place`` says."""
-    return [
-        f"mad.lo.u32 %u, %i, {MULTIPLIERS[number]}, {3 * number};",
-        "and.b32 %u, %u, %mask;",
-        f"mad.lo.u32 %u, %n, {number}, %u;",
-        "shl.b32 %u, %u, %shift;",
-        f"cvt.u64.u32 {register}, %u;",
-        f"add.u64 {register}, {register}, %{memory};",
-    ]
 
 
 def _register_address(number: int) -> list[str]:

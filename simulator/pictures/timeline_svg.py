@@ -140,7 +140,14 @@ def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
     except ImportError as error:
         raise MissingLibraryError("drawsvg") from error
     left_out = frozenset[int]() if registers else drawn.register_steps
-    notes = _notes(drawn)
+    notes = [
+        *wrap(drawn.explanation, _EXPLANATION),
+        *(
+            line
+            for step, text in drawn.stale_reads
+            for line in wrap(f"step {step}: {text}", _EXPLANATION)
+        ),
+    ]
     bands = _bands(drawn, left_out, _TOP + 14.0 * len(notes))
     right, bottom = max(band.right for band in bands), bands[-1].bottom
     legend = _legend_rows(drawn, right)
@@ -176,18 +183,6 @@ def _add_band(
     # Texts last: an arrow may cross the bars of other lanes, but no text.
     for bar in layout.bars:
         _add_bar_text(svg, bar, layout)
-
-
-def _notes(drawn: Timeline) -> list[str]:
-    """The text above the columns: the explanation, and the steps that show it."""
-    return [
-        *wrap(drawn.explanation, _EXPLANATION),
-        *(
-            line
-            for step, text in drawn.stale_reads
-            for line in wrap(f"step {step}: {text}", _EXPLANATION)
-        ),
-    ]
 
 
 def _text(

@@ -138,10 +138,6 @@ class Operations:
         crosses = first.proxy is PtxProxy.GENERIC and second.proxy is event.crosses
         return crosses and event.covers in (None, second.location)
 
-    def idle_fences(self, one: int, other: int) -> frozenset[int]:
-        """The fences that do not order two operations, with any events between them."""
-        return frozenset(n for n in self.fences if not self.orders(n, one, other))
-
     def is_restricted(self, fence: int) -> bool:
         """True if there is something that a fence does not order."""
         event = self.events[fence]
@@ -290,7 +286,7 @@ class Operations:
         for one, other in self.overlap:
             if self.events[one].tensor is not None:
                 continue
-            idle = self.idle_fences(one, other)
+            idle = frozenset(n for n in self.fences if not self.orders(n, one, other))
             if idle not in known:
                 base = self.base_causality({p for p in synchronizes if not idle & {*p}})
                 base = self.preserved(base) if self.has_proxies else base

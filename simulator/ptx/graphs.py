@@ -331,7 +331,7 @@ class PtxGraphs(Construction[PtxPath, ResultT]):
             part = self._parts[key] = Part(frame, self.last_rounds(graph))
         frame = part.frame
         x, number, resolved = self.execution(frame, graph)
-        if _takes_a_later_write(x, resolved):
+        if any(x.frame.po_loc[read] >> x.rf_inverse[read] & 1 for read in bits(resolved)):
             return None
         if any(graph.guesses) and not _is_from_somewhere(x):
             return None
@@ -470,10 +470,6 @@ def with_exchanged(
         return (tuple(state[number] for number in order) for order in orders)
 
     return frozenset(walk(states, exchanged))
-
-
-def _takes_a_later_write(x: PtxExecution, reads: Mask) -> bool:
-    return any(x.frame.po_loc[read] >> x.rf_inverse[read] & 1 for read in bits(reads))
 
 
 def _is_from_somewhere(x: PtxExecution) -> bool:

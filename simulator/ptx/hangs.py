@@ -11,11 +11,11 @@ from fencewright.simulator.core.execution_graphs import Graph
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.liveness import (
     Stagnation,
+    never_visible,
     search,
     waiting_threads,
     why_asleep,
 )
-from fencewright.simulator.core.program import place_at
 from fencewright.simulator.core.progress import Hang
 from fencewright.simulator.core.sequential import Interleaved
 from fencewright.simulator.ptx.events import interleaved
@@ -45,7 +45,7 @@ def stagnation(
     if threads is None or not can_be_built(program):
         return Stagnation(None, _OPEN)
     graphs = _Hangs(program, threads, chosen, bound, spent)
-    return search(graphs, lambda: graphs.hang, threads, spent)
+    return search(graphs, threads, spent)
 
 
 _OPEN = "a barrier is named or counted by a register, so that nobody knows who comes to it"
@@ -98,14 +98,10 @@ class _Hangs(PtxGraphs[Hang | None]):
             if write in (source, place.initial) or is_older or seen >> write & 1:
                 continue
             event = events[write]
-            thread = self.program.threads[event.thread]
-            at = place_at(thread.places, event.position)
-            text = instruction_text(thread.instructions[event.position])
-            where = "" if at is None else f" at {at}"
-            yield (
-                f"P{event.thread}'s {text}{where} need never become visible to "
-                f"P{events[reader].thread}: {self._reason(event, events[reader])}"
-            )
+            at = event.thread, event.position
+            text = instruction_text(self.program.threads[at[0]].instructions[at[1]])
+            reason = self._reason(event, events[reader])
+            yield never_visible(self.program, at, text, events[reader].thread, reason)
 
     def _reason(self, write: PtxEvent, read: PtxEvent) -> str:
         """The reason that a write and a read are not morally strong."""

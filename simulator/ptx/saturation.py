@@ -225,8 +225,11 @@ class Part:
         self.rounds = rounds
         self.names = frame.skeleton.locations
         self.places = places_of(frame.skeleton)
-        fences = sequential_fences(frame)
-        self.fences = fences
+        self.fences = fences = [
+            n
+            for n, e in enumerate(frame.skeleton.events)
+            if e.kind is EventKind.FENCE and e.ordering is Ordering.SEQ_CST
+        ]
         self.fence_pairs = [
             (a, b) for i, b in enumerate(fences) for a in fences[:i] if frame.ms[a] >> b & 1
         ]
@@ -419,12 +422,3 @@ class FinalMemories:
                 if self.x.base[p] >> q & 1 or ends[q] & causes[p]:
                     more[p] |= 1 << q
         return more
-
-
-def sequential_fences(frame: PtxFrame) -> list[int]:
-    """The ``fence.sc`` of a frame."""
-    return [
-        n
-        for n, e in enumerate(frame.skeleton.events)
-        if e.kind is EventKind.FENCE and e.ordering is Ordering.SEQ_CST
-    ]

@@ -109,7 +109,7 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
         needs = run.taint(cmpxchg.compare, cmpxchg.new) | run.control | own
         (old,) = self.domain.choices(cmpxchg.location)
         if UNKNOWN not in (old, compare) and (
-            old != compare if writes else self._must(old, compare, cmpxchg)
+            old != compare if writes else (old == compare and not cmpxchg.weak)
         ):
             return self.halt(run, Stop.IMPOSSIBLE)
         if self._never_happens(old, compare, new, writes, bool(only_reads)):
@@ -135,10 +135,6 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
         if only_reads:
             return UNKNOWN not in (old, new) and old != new
         return self.last_round is not None and not writes and old == compare
-
-    def _must(self, old: int, compare: int, cmpxchg: Cmpxchg) -> bool:
-        """True if a compare-exchange that found ``old`` has to write."""
-        return old == compare and not cmpxchg.weak
 
     def puts_back(self, run: SourceRun, number: int) -> bool:
         return run.written[number] != UNKNOWN and super().puts_back(run, number)

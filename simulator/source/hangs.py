@@ -10,11 +10,11 @@ from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.liveness import (
     Stagnation,
     barriers_agree,
+    never_visible,
     search,
     waiting_threads,
     why_asleep,
 )
-from fencewright.simulator.core.program import place_at
 from fencewright.simulator.core.progress import Hang
 from fencewright.simulator.core.sequential import Interleaved
 from fencewright.simulator.core.thread_runs import EventKind
@@ -40,7 +40,7 @@ def stagnation(
     spent = WorkBudget() if work is None else work
     threads = interleaved(program)
     graphs = _Hangs(program, threads, bound, spent)
-    return search(graphs, lambda: graphs.hang, threads, spent)
+    return search(graphs, threads, spent)
 
 
 def races_of_hangs(
@@ -96,14 +96,10 @@ class _Hangs(SourceGraphs[Hang | None]):
         for write in bits(writes):
             if co is not None and co[write] >> source & 1:
                 continue
-            event = frame.events[write]
-            thread = self.program.threads[event.thread]
-            at = place_at(thread.places, event.position)
-            where = "" if at is None else f" at {at}"
-            yield (
-                f"P{event.thread}'s {event.operation}{where} need never become visible to "
-                f"P{frame.events[reader].thread}: {_reason(x, event, frame.events[reader], reader)}"
-            )
+            event, read = frame.events[write], frame.events[reader]
+            reason = _reason(x, event, read, reader)
+            at = event.thread, event.position
+            yield never_visible(self.program, at, str(event.operation), read.thread, reason)
 
 
 class _Races(SourceConstruction):
