@@ -68,7 +68,9 @@ _CACHED = (AddressSpace.GENERIC, AddressSpace.GLOBAL)
 
 def read_cdna(code: TestCode, options: ReadOptions) -> CdnaTest:
     """The test; raises ``DiagnosticException`` at a feature that the CDNA machine lacks."""
-    configuration = _configuration(code, options)
+    kernels = [each.kernel for each in code.threads if isinstance(each.kernel, cdna.KernelOp)]
+    modes = {(each.chip.data, each.tgsplit is not None) for each in kernels}
+    configuration = _machine(code, options, modes)
     reader = _TestReader(code, configuration)
     threads = tuple(
         reader.thread(each, place)
@@ -84,10 +86,7 @@ def read_functions(code: TestCode, functions: Sequence[Function], options: ReadO
     Raises ``UnreadableError``, ``DiagnosticException`` at what the CDNA machine does not have.
     """
     modes = {(each.chip, _is_split(each)) for each in functions}
-    if len(modes) > 1:
-        unreadable(code.test, _ONE_MODE)
-    chip, tgsplit = modes.pop()
-    configuration = _machine(code, replace(options, chip=chip, tgsplit=tgsplit))
+    configuration = _machine(code, options, modes)
     places = _placements(code, configuration)
     groups = [(each.workgroup, each.cluster, each.agent) for each in places]
     threads = [
@@ -96,9 +95,6 @@ def read_functions(code: TestCode, functions: Sequence[Function], options: ReadO
     ]
     program = Program(code.locations, tuple(threads), code.observed, code.name)
     return CdnaTest(LitmusTest(program, code.condition), configuration)
-
-
-_ONE_MODE = "the threads of a test run on one chip in one mode"
 
 
 def _is_split(function: Function) -> bool:
@@ -154,18 +150,17 @@ def _bindings(
     )
 
 
-def _configuration(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
-    kernels = [each.kernel for each in code.threads if isinstance(each.kernel, cdna.KernelOp)]
-    modes = {(each.chip.data, each.tgsplit is not None) for each in kernels}
+def _machine(
+    code: TestCode, options: ReadOptions, modes: set[tuple[str, bool]]
+) -> CdnaConfiguration:
+    """The machine of the chip and mode of all kernels, or of ``options`` if there are none.
+
+    Raises ``DiagnosticException`` for several of them, and for one of no chip.
+    """
     if len(modes) > 1:
-        unreadable(code.test, _ONE_MODE)
-    chip, tgsplit = modes.pop() if modes else (options.chip or DEFAULT_CHIP, options.tgsplit)
-    return _machine(code, replace(options, chip=chip, tgsplit=tgsplit))
-
-
-def _machine(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
-    """The machine of a chip and its mode. Raises ``DiagnosticException`` for one of no chip."""
-    chip, tgsplit = options.chip or DEFAULT_CHIP, options.tgsplit
+        unreadable(code.test, "the threads of a test run on one chip in one mode")
+    named, tgsplit = modes.pop() if modes else (options.chip, options.tgsplit)
+    chip = named or DEFAULT_CHIP
     if chip not in KNOWN_CHIPS:
         known = ", ".join(KNOWN_CHIPS)
         unreadable(code.test, f"{chip} has no CDNA machine; those of {known} are simulated")

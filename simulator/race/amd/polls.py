@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.text import Registers
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import walk
 from fencewright.lowering.code.loops import loops_of
 
 _READS = (Kind.LOAD, Kind.RMW)
@@ -44,13 +45,11 @@ def _address(step: Step) -> frozenset[str]:
 
 def _reaches(load: Step, steps: list[Step], leaves: list[Step]) -> bool:
     """True where a loaded value may decide whether the loop is left."""
-    reached = set(load.effects.defines)
-    grew = True
-    while grew:
-        grew = False
+
+    def made_of(register: str) -> Iterator[str]:
         for step in steps:
-            more = set(step.effects.defines) - reached
-            if more and step is not load and not reached.isdisjoint(step.effects.uses):
-                reached |= more
-                grew = True
+            if step is not load and register in step.effects.uses:
+                yield from step.effects.defines
+
+    reached = {*walk(load.effects.defines, made_of)}
     return any(not reached.isdisjoint(each.effects.uses) for each in leaves)
