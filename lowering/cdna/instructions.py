@@ -11,7 +11,7 @@ tests/unit/test_cdna_instructions.py.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from fencewright.lowering.cdna import instructions_gfx1250
 from fencewright.lowering.cdna.access_names import FLOAT_VERBS, INTEGER_VERBS, SIGNED_VERBS
@@ -88,22 +88,13 @@ _Entry = tuple[Access, InstructionRow]
 
 def _vector_accesses() -> Iterator[_Entry]:
     for prefix, tail, counters, space in _VECTOR_FORMATS:
+        row = partial(InstructionRow, counters=counters, chips=_ALL, source=_FLAT, space=space)
         for width, suffix in _LOAD_SUFFIX.items():
-            yield (
-                (Operation.LOAD, space, width, None, True),
-                InstructionRow(
-                    f"{prefix}_load_{suffix}", "{dst}, {addr}" + tail,
-                    Kind.LOAD, counters, _ALL, _FLAT, space,
-                ),
-            )  # fmt: skip
+            load = row(f"{prefix}_load_{suffix}", "{dst}, {addr}" + tail, Kind.LOAD)
+            yield (Operation.LOAD, space, width, None, True), load
         for width, suffix in _STORE_SUFFIX.items():
-            yield (
-                (Operation.STORE, space, width, None, False),
-                InstructionRow(
-                    f"{prefix}_store_{suffix}", "{addr}, {data}" + tail,
-                    Kind.STORE, counters, _ALL, _FLAT, space,
-                ),
-            )  # fmt: skip
+            store = row(f"{prefix}_store_{suffix}", "{addr}, {data}" + tail, Kind.STORE)
+            yield (Operation.STORE, space, width, None, False), store
         for width, x2 in ((32, ""), (64, "_x2")):
             mnemonic = f"{prefix}_atomic_cmpswap{x2}"
             yield from _vector_atomic(Operation.CMPXCHG, space, width, None, mnemonic, _ALL, _ALL)
@@ -131,32 +122,20 @@ def _vector_atomic(
 ) -> Iterator[_Entry]:
     tail, counters = (", off", _VM) if space is AddressSpace.GLOBAL else ("", _BOTH)
     operands = "{addr}, {data}" + tail
-    yield (
-        (operation, space, width, kind, False),
-        InstructionRow(mnemonic, operands, Kind.RMW, counters, chips, _FLAT, space),
-    )
-    yield (
-        (operation, space, width, kind, True),
-        InstructionRow(mnemonic, "{dst}, " + operands, Kind.RMW, counters, returning, _FLAT, space),
-    )
+    for returns, dst, own in ((False, "", chips), (True, "{dst}, ", returning)):
+        row = InstructionRow(mnemonic, dst + operands, Kind.RMW, counters, own, _FLAT, space)
+        yield (operation, space, width, kind, returns), row
 
 
 def _lds_accesses() -> Iterator[_Entry]:
     local = AddressSpace.LOCAL
+    row = partial(InstructionRow, counters=_LGKM, chips=_ALL, source=_DS, space=local)
     for width, suffix in _DS_LOAD_SUFFIX.items():
-        yield (
-            (Operation.LOAD, local, width, None, True),
-            InstructionRow(
-                f"ds_read_{suffix}", "{dst}, {addr}", Kind.LOAD, _LGKM, _ALL, _DS, local
-            ),
-        )
+        load = row(f"ds_read_{suffix}", "{dst}, {addr}", Kind.LOAD)
+        yield (Operation.LOAD, local, width, None, True), load
     for width, suffix in _DS_STORE_SUFFIX.items():
-        yield (
-            (Operation.STORE, local, width, None, False),
-            InstructionRow(
-                f"ds_write_{suffix}", "{addr}, {data}", Kind.STORE, _LGKM, _ALL, _DS, local
-            ),
-        )
+        store = row(f"ds_write_{suffix}", "{addr}, {data}", Kind.STORE)
+        yield (Operation.STORE, local, width, None, False), store
     for width in (32, 64):
         exchange = InstructionRow(
             f"ds_wrxchg_rtn_b{width}", "{dst}, {addr}, {data}",
@@ -190,10 +169,8 @@ def _lds_atomic(
 ) -> Iterator[_Entry]:
     mnemonic = f"ds_{name}{'_rtn' if returns else ''}_{type_letter}{width}"
     operands = f"{'{dst}, ' if returns else ''}{{addr}}, {data}"
-    yield (
-        (operation, AddressSpace.LOCAL, width, kind, returns),
-        InstructionRow(mnemonic, operands, Kind.RMW, _LGKM, chips, _DS, AddressSpace.LOCAL),
-    )
+    row = InstructionRow(mnemonic, operands, Kind.RMW, _LGKM, chips, _DS, AddressSpace.LOCAL)
+    yield (operation, AddressSpace.LOCAL, width, kind, returns), row
 
 
 _WIDEST_ELEMENT = 32
@@ -385,9 +362,7 @@ VALU_ROWS = (
     _valu("v_lshrrev_b64", _SHIFT),
     _valu("v_ashrrev_i64", _SHIFT),
     _valu("v_cndmask_b32_e64", "{dst}, {c}, {b}, {a}"),
-    *(
-        _valu(f"v_{name}_f32_e32", _TWO) for name in ("add", "sub", "min", "max")
-    ),
+    *(_valu(f"v_{name}_f32_e32", _TWO) for name in ("add", "sub", "min", "max")),
     *(_valu(f"v_{name}_f64", _TWO) for name in ("add", "min", "max")),
     _pseudo("v_sub_f64", "v_add_f64 {dst}, {a}, -{b}"),
     _valu("v_bfe_u32", "{dst}, {a}, {imm0}, {imm1}"),
@@ -498,12 +473,9 @@ def _packed_additions() -> Iterator[tuple[Packed, InstructionRow]]:
         for returns in (False, True):
             mnemonic = f"ds_pk_add{'_rtn' if returns else ''}_{type_.removesuffix('x2')}"
             operands = f"{'{dst}, ' if returns else ''}{{addr}}, {{data}}"
-            yield (
-                (AddressSpace.LOCAL, RmwKind.FADD, type_, returns),
-                InstructionRow(
-                    mnemonic, operands, Kind.RMW, _LGKM, _GFX942_ON, _DS, AddressSpace.LOCAL
-                ),
-            )
+            local = AddressSpace.LOCAL
+            row = InstructionRow(mnemonic, operands, Kind.RMW, _LGKM, _GFX942_ON, _DS, local)
+            yield (local, RmwKind.FADD, type_, returns), row
 
 
 PACKED_ROWS: tuple[tuple[Packed, InstructionRow], ...] = (

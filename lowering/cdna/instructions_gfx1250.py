@@ -6,6 +6,7 @@ chip has which instruction is certified by ``llvm-mc`` in tests/unit/test_cdna_i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 from fencewright.lowering.cdna.access_names import INTEGER_VERBS
@@ -65,15 +66,13 @@ def _atomic(
 def _vector_accesses() -> Iterator[tuple[Access, InstructionRow]]:
     for prefix, tail, space in _VECTOR_FORMATS:
         for width, suffix in _LOADS.items():
-            access = Operation.LOAD, space, width, None, True
-            yield (
-                access,
-                _row(f"{prefix}_load_{suffix}", "{dst}, {addr}" + tail, Kind.LOAD, _MEMORY, space),
-            )
+            operands = "{dst}, {addr}" + tail
+            load = _row(f"{prefix}_load_{suffix}", operands, Kind.LOAD, _MEMORY, space)
+            yield (Operation.LOAD, space, width, None, True), load
         for width, suffix in _STORES.items():
-            access = Operation.STORE, space, width, None, False
             operands = "{addr}, {data}" + tail
-            yield access, _row(f"{prefix}_store_{suffix}", operands, Kind.STORE, _MEMORY, space)
+            store = _row(f"{prefix}_store_{suffix}", operands, Kind.STORE, _MEMORY, space)
+            yield (Operation.STORE, space, width, None, False), store
         for width in (32, 64):
             for returns in (False, True):
                 yield from _vector_atomics(prefix, "{addr}, {data}" + tail, space, width, returns)
@@ -82,17 +81,12 @@ def _vector_accesses() -> Iterator[tuple[Access, InstructionRow]]:
 def _vector_atomics(
     prefix: str, operands: str, space: AddressSpace, width: int, returns: bool
 ) -> Iterator[tuple[Access, InstructionRow]]:
-    swap = f"{prefix}_atomic_cmpswap_b{width}"
-    yield (
-        (Operation.CMPXCHG, space, width, None, returns),
-        _atomic(swap, operands, returns, _MEMORY, space),
-    )
+    swap = _atomic(f"{prefix}_atomic_cmpswap_b{width}", operands, returns, _MEMORY, space)
+    yield (Operation.CMPXCHG, space, width, None, returns), swap
     for kind, (name, letter) in _VECTOR_KINDS.items():
         mnemonic = f"{prefix}_atomic_{name}_{letter}{width}"
-        yield (
-            (Operation.ATOMIC_RMW, space, width, kind, returns),
-            _atomic(mnemonic, operands, returns, _MEMORY, space),
-        )
+        row = _atomic(mnemonic, operands, returns, _MEMORY, space)
+        yield (Operation.ATOMIC_RMW, space, width, kind, returns), row
 
 
 def _lds_accesses() -> Iterator[tuple[Access, InstructionRow]]:
@@ -111,33 +105,24 @@ def _lds_accesses() -> Iterator[tuple[Access, InstructionRow]]:
         for returns in (False, True):
             rtn = "_rtn" * returns
             yield (Operation.ATOMIC_RMW, local, width, RmwKind.XCHG, returns), exchange
-            compare = f"ds_cmpstore{rtn}_b{width}"
-            yield (
-                (Operation.CMPXCHG, local, width, None, returns),
-                _atomic(compare, "{addr}, {data}, {compare}", returns, _DS, local),
-            )
+            operands = "{addr}, {data}, {compare}"
+            compare = _atomic(f"ds_cmpstore{rtn}_b{width}", operands, returns, _DS, local)
+            yield (Operation.CMPXCHG, local, width, None, returns), compare
             for kind, (name, letter) in _KINDS.items():
                 mnemonic = f"ds_{name}{rtn}_{letter}{width}"
-                yield (
-                    (Operation.ATOMIC_RMW, local, width, kind, returns),
-                    _atomic(mnemonic, "{addr}, {data}", returns, _DS, local),
-                )
+                row = _atomic(mnemonic, "{addr}, {data}", returns, _DS, local)
+                yield (Operation.ATOMIC_RMW, local, width, kind, returns), row
 
 
 def _private_accesses() -> Iterator[tuple[Access, InstructionRow]]:
     private = AddressSpace.PRIVATE
+    row = partial(_row, source=_MEMORY, space=private)
     for width, suffix in _LOADS.items():
-        access = Operation.LOAD, private, width, None, True
-        yield (
-            access,
-            _row(f"scratch_load_{suffix}", "{dst}, {addr}, off", Kind.LOAD, _MEMORY, private),
-        )
+        load = row(f"scratch_load_{suffix}", "{dst}, {addr}, off", Kind.LOAD)
+        yield (Operation.LOAD, private, width, None, True), load
     for width, suffix in _STORES.items():
-        access = Operation.STORE, private, width, None, False
-        yield (
-            access,
-            _row(f"scratch_store_{suffix}", "{addr}, {data}, off", Kind.STORE, _MEMORY, private),
-        )
+        store = row(f"scratch_store_{suffix}", "{addr}, {data}, off", Kind.STORE)
+        yield (Operation.STORE, private, width, None, False), store
 
 
 MEMORY_ROWS: tuple[tuple[Access, InstructionRow], ...] = (
@@ -154,15 +139,11 @@ def _packed_additions() -> Iterator[tuple[Packed, InstructionRow]]:
         for returns in (False, True):
             for prefix, tail, space in _VECTOR_FORMATS:
                 mnemonic, operands = f"{prefix}_atomic_pk_add_{name}", "{addr}, {data}" + tail
-                yield (
-                    (space, RmwKind.FADD, type_, returns),
-                    _atomic(mnemonic, operands, returns, _MEMORY, space),
-                )
-            mnemonic = f"ds_pk_add{'_rtn' * returns}_{name}"
-            yield (
-                (AddressSpace.LOCAL, RmwKind.FADD, type_, returns),
-                _atomic(mnemonic, "{addr}, {data}", returns, _DS, AddressSpace.LOCAL),
-            )
+                row = _atomic(mnemonic, operands, returns, _MEMORY, space)
+                yield (space, RmwKind.FADD, type_, returns), row
+            mnemonic, local = f"ds_pk_add{'_rtn' * returns}_{name}", AddressSpace.LOCAL
+            row = _atomic(mnemonic, "{addr}, {data}", returns, _DS, local)
+            yield (local, RmwKind.FADD, type_, returns), row
 
 
 PACKED_ROWS: tuple[tuple[Packed, InstructionRow], ...] = (*_packed_additions(),)
@@ -238,17 +219,16 @@ _DIMENSIONS = (
 
 
 def _arithmetic() -> Iterator[InstructionRow]:
+    valu = partial(_row, kind=Kind.COMPUTE, source=_VOP, unit=Unit.VALU)
     for mnemonic in ("v_add_nc_u32_e32", "v_sub_nc_u32_e32", "v_sub_nc_u64_e32", "v_mul_u64_e32"):
-        yield _row(mnemonic, _TWO, Kind.COMPUTE, _VOP, unit=Unit.VALU)
+        yield valu(mnemonic, _TWO)
     for mnemonic in ("v_lshlrev_b64_e64", "v_lshrrev_b64_e64", "v_ashrrev_i64_e64"):
-        yield _row(mnemonic, _SHIFT, Kind.COMPUTE, _VOP, unit=Unit.VALU)
+        yield valu(mnemonic, _SHIFT)
     for mnemonic in ("v_min_num_f32_e32", "v_max_num_f32_e32", "v_add_f64_e64"):
-        yield _row(mnemonic, _TWO, Kind.COMPUTE, _VOP, unit=Unit.VALU)
+        yield valu(mnemonic, _TWO)
     for mnemonic in ("v_min_num_f64_e64", "v_max_num_f64_e64"):
-        yield _row(mnemonic, _TWO, Kind.COMPUTE, _VOP, unit=Unit.VALU)
-    subtract = _row(
-        "v_sub_f64_e64", "", Kind.COMPUTE, f"{_VOP}; a pseudo instruction", unit=Unit.VALU
-    )
+        yield valu(mnemonic, _TWO)
+    subtract = valu("v_sub_f64_e64", "", source=f"{_VOP}; a pseudo instruction")
     yield replace(subtract, expansion=("v_add_f64_e64 {dst}, {a}, -{b}",))
     for mnemonic in ("s_and_b32", "s_or_b32", "s_xor_b32", "s_and_not1_b32", "s_xnor_b32"):
         yield _row(mnemonic, _TWO, Kind.COMPUTE, _SOP, unit=Unit.SALU)

@@ -51,6 +51,12 @@ _FLOAT = (_K.FADD, _K.FSUB, _K.FMAX, _K.FMIN)
 _INTEGER = tuple(kind for kind in _K if kind not in (*_FLOAT, _K.XCHG))
 _WRAPPING = (_K.UINC_WRAP, _K.UDEC_WRAP)
 
+_ONE_ATOM = {
+    _K.AND: "and.b", _K.OR: "or.b", _K.XOR: "xor.b",
+    _K.MAX: "max.s", _K.MIN: "min.s", _K.UMAX: "max.u", _K.UMIN: "min.u",
+}  # fmt: skip
+"""Operations whose names differ by width alone."""
+
 RMW: Table[Native | Loop | Illegal] = Table(
     "PTX read-modify-write",
     {"kind": RmwKind, "width": (8, 16, 32, 64, 128)},
@@ -63,20 +69,10 @@ RMW: Table[Native | Loop | Illegal] = Table(
         row(Native("add.u64"), _ATOM, kind=_K.ADD, width=64),
         row(Native("add.u32", negate="s32"), _NEGATED, kind=_K.SUB, width=32),
         row(Native("add.u64", negate="s64"), _NEGATED, kind=_K.SUB, width=64),
-        row(Native("and.b32"), _ATOM, kind=_K.AND, width=32),
-        row(Native("and.b64"), _ATOM, kind=_K.AND, width=64),
-        row(Native("or.b32"), _ATOM, kind=_K.OR, width=32),
-        row(Native("or.b64"), _ATOM, kind=_K.OR, width=64),
-        row(Native("xor.b32"), _ATOM, kind=_K.XOR, width=32),
-        row(Native("xor.b64"), _ATOM, kind=_K.XOR, width=64),
-        row(Native("max.s32"), _ATOM, kind=_K.MAX, width=32),
-        row(Native("max.s64"), _ATOM, kind=_K.MAX, width=64),
-        row(Native("min.s32"), _ATOM, kind=_K.MIN, width=32),
-        row(Native("min.s64"), _ATOM, kind=_K.MIN, width=64),
-        row(Native("max.u32"), _ATOM, kind=_K.UMAX, width=32),
-        row(Native("max.u64"), _ATOM, kind=_K.UMAX, width=64),
-        row(Native("min.u32"), _ATOM, kind=_K.UMIN, width=32),
-        row(Native("min.u64"), _ATOM, kind=_K.UMIN, width=64),
+        *(
+            row(Native(f"{word}{width}"), _ATOM, kind=kind, width=width)
+            for kind, word in _ONE_ATOM.items() for width in (32, 64)
+        ),
         row(Native("inc.u32"), _ATOM, kind=_K.UINC_WRAP, width=32),
         row(Native("dec.u32"), _ATOM, kind=_K.UDEC_WRAP, width=32),
         row(Native("add.f32"), f"{_ATOM}; flushes subnormals in global memory",

@@ -41,10 +41,10 @@ class PtxDifference:
     """
 
     name: str
-    whose: Whose
     theirs: tuple[str, ...]
     reason: str
     where: Columns
+    whose: Whose = Whose.LLVM
 
 
 _O, _K = Ordering, RmwKind
@@ -93,45 +93,34 @@ _NEGATED = (
 DIFFERENCES: tuple[PtxDifference, ...] = (
     PtxDifference(
         "seq-cst-store",
-        Whose.LLVM,
         ("fence.sc.{scope}", "st.release.{scope}{space}.b32"),
         _RELEASED_TWICE,
         {"op": (Operation.STORE,), "ordering": (_O.SEQ_CST,), "scope": _OTHERS},
     ),
+    PtxDifference("rmw-ordering", ("atom{space}.add.u32",), _DROPPED, {**_RMW, "kind": (_K.ADD,)}),
     PtxDifference(
-        "rmw-ordering", Whose.LLVM, ("atom{space}.add.u32",), _DROPPED, {**_RMW, "kind": (_K.ADD,)}
-    ),
-    PtxDifference(
-        "rmw-ordering",
-        Whose.LLVM,
-        ("atom{space}.exch.b32",),
-        _DROPPED,
-        {**_RMW, "kind": (_K.XCHG,)},
+        "rmw-ordering", ("atom{space}.exch.b32",), _DROPPED, {**_RMW, "kind": (_K.XCHG,)}
     ),
     PtxDifference(
         "singlethread",
-        Whose.LLVM,
         (),
         _SINGLETHREAD,
         {"op": (Operation.LOAD, Operation.STORE, Operation.FENCE), "scope": (Scope.SINGLETHREAD,)},
     ),
     PtxDifference(
         "singlethread",
-        Whose.LLVM,
         (),
         _SINGLETHREAD,
         {**_CAS_32, "ordering": (_O.SEQ_CST,), "scope": (Scope.SINGLETHREAD,)},
     ),
     PtxDifference(
         "singlethread",
-        Whose.LLVM,
         ("atom.{semantics}{space}.cas.b32",),
         _SINGLETHREAD_CAS,
         {**_CAS_32, "ordering": _NOT_SC, "scope": (Scope.SINGLETHREAD,)},
     ),
     PtxDifference(
         "cluster",
-        Whose.LLVM,
         (),
         _CLUSTER,
         {
@@ -142,112 +131,96 @@ DIFFERENCES: tuple[PtxDifference, ...] = (
     ),
     PtxDifference(
         "cluster",
-        Whose.LLVM,
         (),
         _CLUSTER,
         {**_CAS_32, "ordering": (_O.SEQ_CST,), "scope": (Scope.CLUSTER,), "clusters": (False,)},
     ),
     PtxDifference(
         "cluster",
-        Whose.LLVM,
         ("atom.{semantics}.cluster{space}.cas.b32",),
         _CLUSTER,
         {**_CAS_32, "ordering": _NOT_SC, "scope": (Scope.CLUSTER,), "clusters": (False,)},
     ),
     PtxDifference(
         "shared-clamp",
-        Whose.LLVM,
         ("ld.{semantics}.{scope}{space}.b32",),
         _CLAMP,
         {"op": (Operation.LOAD,), "ordering": _NOT_SC, "space": _SHARED, "scope": _CLAMPED},
     ),
     PtxDifference(
         "shared-clamp",
-        Whose.LLVM,
         ("fence.sc.{scope}", "ld.acquire.{scope}{space}.b32"),
         _CLAMP,
         {"op": (Operation.LOAD,), "ordering": (_O.SEQ_CST,), "space": _SHARED, "scope": _CLAMPED},
     ),
     PtxDifference(
         "shared-clamp",
-        Whose.LLVM,
         ("st.{semantics}.{scope}{space}.b32",),
         _CLAMP,
         {"op": (Operation.STORE,), "ordering": _NOT_SC, "space": _SHARED, "scope": _CLAMPED},
     ),
     PtxDifference(
         "shared-clamp",
-        Whose.LLVM,
         ("atom.{semantics}.{scope}{space}.cas.b32",),
         _CLAMP,
         {**_CAS_32, "ordering": _NOT_SC, "space": _SHARED, "scope": _CLAMPED},
     ),
     PtxDifference(
         "shared-clamp",
-        Whose.LLVM,
         ("fence.sc.{scope}", "atom.acquire.{scope}{space}.cas.b32"),
         _CLAMP,
         {**_CAS_32, "ordering": (_O.SEQ_CST,), "space": _SHARED, "scope": _CLAMPED},
     ),
     PtxDifference(
         "emulated-rmw",
-        Whose.LLVM,
         ("ld{space}.b32", "loop:", "atom.{semantics}.{scope}{space}.cas.b32"),
         _EMULATED,
         {**_RMW, "kind": (_K.NAND,), "ordering": _NOT_SC},
     ),
     PtxDifference(
         "emulated-rmw",
-        Whose.LLVM,
         ("ld{space}.b32", "loop:", "fence.sc.{scope}", "atom.acquire.{scope}{space}.cas.b32"),
         _EMULATED,
         {**_RMW, "kind": (_K.NAND,), "ordering": (_O.SEQ_CST,)},
     ),
     PtxDifference(
         "subtraction",
-        Whose.LLVM,
         ("ld{space}.b32", "loop:", "atom.{semantics}.{scope}{space}.cas.b32"),
         _NEGATED,
         {**_RMW, "kind": (_K.FSUB,), "ordering": _NOT_SC},
     ),
     PtxDifference(
         "subtraction",
-        Whose.LLVM,
         ("ld{space}.b32", "loop:", "fence.sc.{scope}", "atom.acquire.{scope}{space}.cas.b32"),
         _NEGATED,
         {**_RMW, "kind": (_K.FSUB,), "ordering": (_O.SEQ_CST,)},
     ),
     PtxDifference(
         "narrow-compare-exchange",
-        Whose.LLVM,
         ("ld{space}.b32", "loop:", "atom.relaxed.{scope}{space}.cas.b32"),
         _SUBWORD,
         {**_CAS_8, "ordering": (_O.RELAXED,)},
     ),
     PtxDifference(
         "narrow-compare-exchange",
-        Whose.LLVM,
         ("ld{space}.b32", "loop:", "atom.relaxed.{scope}{space}.cas.b32", "{acquire}"),
         _SUBWORD,
         {**_CAS_8, "ordering": (_O.ACQUIRE,)},
     ),
     PtxDifference(
         "narrow-compare-exchange",
-        Whose.LLVM,
         ("{release}", "ld{space}.b32", "loop:", "atom.relaxed.{scope}{space}.cas.b32"),
         _SUBWORD,
         {**_CAS_8, "ordering": (_O.RELEASE,)},
     ),
     PtxDifference(
         "narrow-compare-exchange",
-        Whose.LLVM,
         ("{release}", "ld{space}.b32", "loop:", "atom.relaxed.{scope}{space}.cas.b32", "{acquire}"),
         _SUBWORD,
         {**_CAS_8, "ordering": (_O.ACQ_REL,)},
     ),
     PtxDifference(
         "narrow-compare-exchange",
-        Whose.LLVM,
         (
             "fence.sc.{scope}",
             "ld{space}.b32",
@@ -260,7 +233,6 @@ DIFFERENCES: tuple[PtxDifference, ...] = (
     ),
     PtxDifference(
         "two-sided-fence",
-        Whose.LIBCUXX,
         ("fence.acq_rel.{scope}",),
         "libcu++ has no one-sided fence: on sm_90 an acquire fence costs 16 cycles at agent scope, "
         "an acq_rel fence 270",
@@ -270,24 +242,24 @@ DIFFERENCES: tuple[PtxDifference, ...] = (
             "scope": _OTHERS,
             "one_sided": (True,),
         },
+        Whose.LIBCUXX,
     ),
     PtxDifference(
         "narrow-compare-exchange",
-        Whose.LIBCUXX,
         ("ld.relaxed.{scope}{space}.b32", "loop:", "atom.{semantics}.{scope}{space}.cas.b32"),
         "a bug: where the first read already differs, the failure ordering is lost",
         {**_CAS_8, "ordering": (_O.ACQUIRE,), "failure_ordering": (_O.ACQUIRE,)},
+        Whose.LIBCUXX,
     ),
     PtxDifference(
         "seq-cst-store",
-        Whose.PAPER,
         ("fence.sc.{scope}", "st.release.{scope}{space}.b32"),
         _RELEASED_TWICE,
         {"op": (Operation.STORE,), "ordering": (_O.SEQ_CST,), "scope": _OTHERS},
+        Whose.PAPER,
     ),
     PtxDifference(
         "seq-cst-rmw",
-        Whose.PAPER,
         ("fence.sc.{scope}", "atom.acq_rel.{scope}{space}.add.u32"),
         "proved for the release sequences of C++11, in which a thread's own later relaxed stores "
         "continue one; C++20 has none of those, and the fence.sc has released already what is "
@@ -299,5 +271,6 @@ DIFFERENCES: tuple[PtxDifference, ...] = (
             "scope": _OTHERS,
             "space": _UNSHARED,
         },
+        Whose.PAPER,
     ),
 )
