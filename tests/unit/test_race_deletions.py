@@ -2,7 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from campaigns import first_of
@@ -44,16 +47,23 @@ NEEDLESS = {
 """Mutants that no access needs, with the reason."""
 
 
-def right_kernels(folder: Path) -> Iterator[tuple[str, str, str]]:
+@cache
+def _lowered(name: str) -> str:
+    """The PTX of a kernel of ``examples/kernels``."""
+    source = str(ROOT / f"examples/kernels/{name}.mlir")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"{name}.ptx")
+        assert fence_opt.main(["--mcpu", "sm_90", "-t", "asm", "-o", str(path), source]) == 0
+        return path.read_text()
+
+
+def right_kernels() -> Iterator[tuple[str, str, str]]:
     """The name, the text and the launch of each kernel."""
     for pair in PAIRS:
         text = kernel(filled(pair, pair.right))
         yield pair.name, text, f"k<<<{pair.sizes}>>>{ARGUMENTS}"
     for name, launch in LOWERED.items():
-        path = folder / f"{name}.ptx"
-        source = str(ROOT / f"examples/kernels/{name}.mlir")
-        assert fence_opt.main(["--mcpu", "sm_90", "-t", "asm", "-o", str(path), source]) == 0
-        yield name, path.read_text(), f"{name}{launch}"
+        yield name, _lowered(name), f"{name}{launch}"
     text = (ROOT / "examples/races/last_block.ptx").read_text()
     arrays = "(i32[256]=iota, i32[4], i32[1], i32[1])"
     yield "last_block_right", text, f"last_block_right<<<4, 64>>>{arrays}"
@@ -74,10 +84,10 @@ def printed(
 
 
 @pytest.mark.parametrize("count", first_of([3, 20]))
-def test_what_goes_is_noticed_unless_nothing_needs_it(tmp_path: Path, count: int) -> None:
+def test_what_goes_is_noticed_unless_nothing_needs_it(count: int) -> None:
     total: Counter[tuple[Change | AmdChange, Noticed]] = Counter()
     silent: set[tuple[str, str]] = set()
-    kernels = list(right_kernels(tmp_path))[:count]
+    kernels = list(islice(right_kernels(), count))
     for name, text, launch in kernels:
         module, asked = Module(read_ptx(text, "k.ptx")), parse_launch(launch)
         assert judge(module, asked).judgement is Judgement.NO_RACE, name
