@@ -34,7 +34,9 @@ _PAIRS = (("LOAD", "STORE"), ("READ", "WRITE"))
 def enumerations(source: str) -> list[str]:
     """The classes with members for reads and for writes, by the names of the members."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(source)):
+    # Few files have both words: no other one is parsed.
+    has_pair = any(all(word in source for word in pair) for pair in _PAIRS)
+    for node in ast.walk(ast.parse(source)) if has_pair else ():
         if not isinstance(node, ast.ClassDef) or not node.bases:
             continue
         assigned = [each.targets[0] for each in node.body if isinstance(each, ast.Assign)]

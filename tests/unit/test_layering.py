@@ -1,15 +1,14 @@
 """Dependencies point one way, and the lowering API needs neither xDSL nor llvmlite."""
 
-import ast
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path, PurePosixPath
 
 import pytest
+from imports import imported_modules, imports_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -159,21 +158,6 @@ WITHOUT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("mlir_dialects", "passes"), ("llvmlite",)),
 }
 """The packages that a layer does without, but for the exceptions."""
-
-
-def imported_modules(source: str) -> Iterator[str]:
-    """The full name of every module or name that ``source`` imports, at any depth."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{'.' * node.level}{node.module}.{alias.name}" for alias in node.names)
-
-
-@cache
-def imports_of(path: str) -> tuple[str, ...]:
-    """Those of a file of the repository."""
-    return tuple(imported_modules((ROOT / path).read_text(encoding="utf-8")))
 
 
 def room_of(path: str) -> str:

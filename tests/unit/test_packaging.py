@@ -1,6 +1,5 @@
 """What is installed is the package ``fencewright``, all of it, and nothing else."""
 
-import ast
 import gc
 import importlib.util
 import os
@@ -17,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from imports import imports_of
 
 import fencewright
 from fencewright.__main__ import main
@@ -227,12 +227,9 @@ def _imported() -> dict[str, set[str]]:
     found = defaultdict[str, set[str]](set)
     for folder in ("fencewright", *FOLDERS):
         for file in (ROOT / folder).glob("**/*.py" if folder in FOLDERS else "*.py"):
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-                if isinstance(node, ast.ImportFrom) and node.module:
-                    names = [node.module]
-                for name in names:
-                    found[name.partition(".")[0]].add(file.relative_to(ROOT).as_posix())
+            name = file.relative_to(ROOT).as_posix()
+            for module in imports_of(name):
+                found[module.partition(".")[0]].add(name)
     return found
 
 
