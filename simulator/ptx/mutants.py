@@ -489,6 +489,10 @@ class Campaign:
         return ", ".join(counts)
 
 
+def _differ(mutated: Outcomes, original: Outcomes) -> bool:
+    return mutated.project(original.observables) != original
+
+
 class _Trial:
     """A test with the outcome sets of its original, which many mutants are compared with."""
 
@@ -499,28 +503,30 @@ class _Trial:
 
     @cached_property
     def verdict(self) -> bool:
-        return self.test.condition.verdict(self.original("as it is", self.test.program))
+        return self.test.condition.verdict(self.original)
 
-    def original(self, key: object, program: PtxProgram) -> Outcomes:
-        """The outcomes of an original, found once for each ``key``."""
-        if key not in self.known:
-            self.known[key] = outcomes(program, self.model)
-        return self.known[key]
+    @cached_property
+    def original(self) -> Outcomes:
+        return outcomes(self.test.program, self.model)
 
     def differs(
         self, key: object, mutant: ProgramMutant, change: Callable[[PtxProgram], PtxProgram]
     ) -> bool:
-        """True if outcome sets differ when ``change`` is made to the test and to its mutant."""
-        original = self.original(key, change(self.test.program))
-        mutated = outcomes(change(mutant.program), self.model)
-        return mutated.project(original.observables) != original
+        """True if outcome sets differ when ``change`` is made to the test and to its mutant.
+
+        Those of the test are found once for each ``key``.
+        """
+        if key not in self.known:
+            self.known[key] = outcomes(change(self.test.program), self.model)
+        return _differ(outcomes(change(mutant.program), self.model), self.known[key])
 
     def notice(self, mutant: ProgramMutant) -> Notice:
         """The check that notices ``mutant`` first."""
         program, at = self.test.program, mutant.thread
-        if self.test.condition.verdict(outcomes(mutant.program, self.model)) is not self.verdict:
+        mutated = outcomes(mutant.program, self.model)
+        if self.test.condition.verdict(mutated) is not self.verdict:
             return Notice.VERDICT
-        if self.differs("as it is", mutant, lambda each: each):
+        if _differ(mutated, self.original):
             return Notice.OUTCOMES
         reason = equivalence(program, mutant)
         if reason:

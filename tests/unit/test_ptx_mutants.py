@@ -4,6 +4,7 @@ import os
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from campaigns import Share, first_of, shares
 from test_ptx_model import OWN, named, needs_corpus, random_program
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
-from fencewright.simulator.core.condition import parse_condition
+from fencewright.simulator.core.condition import Outcomes, parse_condition
 from fencewright.simulator.core.program import Placement, Thread
 from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, PtxInstruction, PtxProgram, St
 from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
@@ -88,10 +89,17 @@ MISSED = {
 """How many mutants of a test nothing notices."""
 
 
+@cache
+def campaign_of_own(number: int) -> tuple[str, Campaign]:
+    test, _ = OWN[Version.V7_5][number]
+    return test.name, run_campaign([test])
+
+
 @pytest.mark.parametrize("step", first_of([3, 1]))
 def test_what_is_noticed_of_the_own_tests(step: int) -> None:
-    tests = [test for test, _ in OWN[Version.V7_5][::step]]
-    campaigns = {each.name: run_campaign([each]) for each in tests}
+    numbers = range(0, len(OWN[Version.V7_5]), step)
+    campaigns = dict(map(campaign_of_own, numbers))
+    assert len(campaigns) == len(numbers)
     together: Counter[tuple[MutationKind, Notice]] = Counter()
     for each in campaigns.values():
         together.update(each.found)
@@ -173,8 +181,19 @@ def noticed(program: PtxProgram, mutant: ProgramMutant, model: PtxModel) -> bool
     return any(_differ(*pair, model) for pair in pairs)
 
 
+KNOWN: dict[tuple[str, PtxModel], Outcomes] = {}
+"""The outcomes of originals, each of which several mutants are compared with."""
+
+
+def outcomes_of_original(program: PtxProgram, model: PtxModel) -> Outcomes:
+    key = repr(program), model
+    if key not in KNOWN:
+        KNOWN[key] = outcomes(program, model)
+    return KNOWN[key]
+
+
 def _differ(program: PtxProgram, mutated: PtxProgram, model: PtxModel) -> bool:
-    original = outcomes(program, model)
+    original = outcomes_of_original(program, model)
     return outcomes(mutated, model).project(original.observables) != original
 
 
