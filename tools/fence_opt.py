@@ -130,10 +130,8 @@ class FenceOptMain(xDSLOptMain):
         self.available_targets[LLVMTarget.name] = lambda: LLVMTarget
 
     def register_all_frontends(self) -> None:
-        super().register_all_frontends()
-        # Those of others are not asked: ``_parse`` reads these two by itself.
-        mlir = self.available_frontends["mlir"]
-        self.available_frontends = {"mlir": mlir, "ll": self._read_llvm_ir}
+        # Those of others are not asked; to look for them would take longer than a small input does.
+        self.available_frontends = {"mlir": self._read_mlir, "ll": self._read_llvm_ir}
 
     def _passes(self) -> str:
         """A line for each pass that is not xDSL's own: the first sentence of its documentation."""
@@ -472,13 +470,18 @@ class FenceOptMain(xDSLOptMain):
                 self.edited = edit_guarded(text, name, sparse=self._is_sparse)
                 return self.edited.module
             return self._read_llvm_ir(BytesIO(text.encode()))
-        implicit = not self.args.no_implicit_module
         keep = self.args.mlir_sync_keep
         if self.args.mlir_sync or keep:
             from fencewright.tools.inputs.mlir_sync import read_mlir_sync
 
+            implicit = not self.args.no_implicit_module
             return read_mlir_sync(text, name, line_offset, keep=keep, implicit_module=implicit)
-        return LocatedParser(self.ctx, text, name, line_offset).parse_module(implicit)
+        return self._read_mlir(BytesIO(text.encode()), line_offset)
+
+    def _read_mlir(self, stream: IO[bytes], line_offset: int = 0) -> ModuleOp:
+        text, name = stream.read().decode(), self.get_input_name()
+        parser = LocatedParser(self.ctx, text, name, line_offset)
+        return parser.parse_module(not self.args.no_implicit_module)
 
     def _read_llvm_ir(self, stream: IO[bytes]) -> ModuleOp:
         from fencewright.tools.inputs.llvm_child import import_guarded
