@@ -110,11 +110,23 @@ DAMAGED = {
 }
 
 
+STREAMS = (
+    "// RUN: fence-opt %s > %t.out && filecheck %s < %t.out && cat %t.out | fence-opt | cat",
+    "// RUN: not fence-opt %s.nothing 2>&1 | filecheck %s --check-prefix=ERROR",
+    "// RUN: not fence-opt %s.nothing 2> %t.err && filecheck %s --check-prefix=ERROR < %t.err",
+    "// RUN: not fence-opt < /dev/null",
+    "// ERROR: error:",
+    IS_RIGHT[1],
+)
+"""Streams of a call, which are those of a process."""
+
+
 def test_lit_fails_damaged_tests(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder, output = tmp_path / "tests", tmp_path / "output"
     folder.mkdir()
     (folder / "lit.cfg.py").write_text(CONFIGURATION.format(str(folder), str(output)))
-    tests = {"right": IS_RIGHT, "expected": ("// XFAIL: *", *DAMAGED["no-file"]), **DAMAGED}
+    expected = ("// XFAIL: *", *DAMAGED["no-file"])
+    tests = {"right": IS_RIGHT, "streams": STREAMS, "expected": expected, **DAMAGED}
     for name, lines in tests.items():
         (folder / f"{name}.mlir").write_text("\n".join((*lines, FUNCTION)))
     assert run_lit([folder]) == 1
@@ -122,7 +134,8 @@ def test_lit_fails_damaged_tests(tmp_path: Path, capfd: pytest.CaptureFixture[st
         r"^(\w+): fencewright :: ([\w-]+)\.mlir", capfd.readouterr().out, re.MULTILINE
     )
     found = {name: end for end, name in ends}
-    assert found == {"right": "PASS", "expected": "XFAIL", **dict.fromkeys(DAMAGED, "FAIL")}
+    passed = {"right": "PASS", "streams": "PASS", "expected": "XFAIL"}
+    assert found == {**passed, **dict.fromkeys(DAMAGED, "FAIL")}
 
 
 def test_a_test_that_ends_its_process_fails(
@@ -141,21 +154,6 @@ def test_a_test_that_ends_its_process_fails(
     said = capfd.readouterr().out
     assert said.count("its process ended with status -9") == 2
     assert re.search("Failed: 2", said)
-
-
-def test_streams_of_a_call_are_those_of_a_process(tmp_path: Path) -> None:
-    folder = tmp_path / "tests"
-    folder.mkdir()
-    (folder / "lit.cfg.py").write_text(CONFIGURATION.format(str(folder), str(tmp_path / "out")))
-    lines = (
-        "// RUN: fence-opt %s > %t.out && filecheck %s < %t.out && cat %t.out | fence-opt | cat",
-        "// RUN: not fence-opt %s.nothing 2>&1 | filecheck %s --check-prefix=ERROR",
-        "// RUN: not fence-opt %s.nothing 2> %t.err && filecheck %s --check-prefix=ERROR < %t.err",
-        "// RUN: not fence-opt < /dev/null",
-        "// ERROR: error:",
-    )
-    (folder / "x.mlir").write_text("\n".join((*lines, IS_RIGHT[1], FUNCTION)))
-    assert run_lit([folder]) == 0
 
 
 def test_a_folder_whose_name_has_a_space(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def buffered(monkeypatch: pytest.MonkeyPatch) -> None:
 def words(command: str, folder: Path) -> list[str]:
     """The command as words, with the files that it names in ``folder``."""
     mlir, ll, ptx = (folder / name for name in ("x.mlir", "x.ll", "x.ptx"))
-    mlir.write_text("".join(f"func.func private @f{number}()\n" for number in range(4000)))
+    mlir.write_text("".join(f"func.func private @f{number}()\n" for number in range(1000)))
     ll.write_text(LL)
     ptx.write_text(".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\n  ret;\n}\n")
     filled = (word.format(mlir=mlir, ll=ll, ptx=ptx, litmus=LITMUS) for word in command.split())
