@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,7 @@ class Simulated:
             each.data[:] = left.data[: len(each.data)]
 
 
+@cache
 def case(path: Path) -> Case:
     """The case of an exhibit."""
     return witnesses.exhibit_case(path)[1]
