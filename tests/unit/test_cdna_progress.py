@@ -163,7 +163,7 @@ def _glc(instruction: CdnaInstruction) -> CdnaInstruction:
     return instruction
 
 
-@pytest.mark.parametrize("share", draws(10))
+@pytest.mark.parametrize("share", draws(20))
 def test_hangs_are_those_of_the_definition(share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
@@ -310,9 +311,9 @@ def test_an_acquire_that_lets_scalar_loads_come_after_it_is_found() -> None:
 SEEDS = 60
 
 
-@pytest.mark.parametrize("chip", [None, "gfx1250"])
-@pytest.mark.parametrize("first", drawn(range(0, SEEDS, 20)))
-def test_random_programs_stay_right(first: int, chip: str | None) -> None:
+@pytest.mark.parametrize("part", drawn(product(range(0, SEEDS, 20), (None, "gfx1250")), 2))
+def test_random_programs_stay_right(part: tuple[int, str | None]) -> None:
+    first, chip = part
     checked: Counter[CheckVerdict] = Counter()
     for seed in range(first, first + 20):
         small = fuzz.program_of(seed, chip)
