@@ -101,14 +101,11 @@ class ToolError(Exception):
         return "\n".join(map(str, self.diagnostics))
 
 
-def error(message: str, file: str) -> ToolError:
+def error(
+    message: str, file: str, line: int = 0, column: int = 0, *, status: int = USAGE
+) -> ToolError:
     """A :class:`ToolError` of one message about ``file`` (or about the tool of that name)."""
-    return ToolError((Diagnostic(message, file),))
-
-
-def usage(message: str, tool: str) -> ToolError:
-    """A :class:`ToolError` about the command line of ``tool``."""
-    return ToolError((Diagnostic(message, tool),))
+    return ToolError((Diagnostic(message, file, line, column),), status=status)
 
 
 def refuse_options(arguments: Namespace, options: Iterable[str], reason: str, tool: str) -> None:
@@ -116,7 +113,7 @@ def refuse_options(arguments: Namespace, options: Iterable[str], reason: str, to
     for option in options:
         value = getattr(arguments, option)
         if value and (option, value) != ("format", "text"):
-            raise usage(f"{reason}; --{option.replace('_', '-')} has no effect", tool)
+            raise error(f"{reason}; --{option.replace('_', '-')} has no effect", tool)
 
 
 def add_version(parser: ArgumentParser) -> None:
@@ -137,7 +134,7 @@ def _check_memory_limit() -> None:
     try:
         memory_limit()
     except ValueError as problem:
-        raise ToolError((Diagnostic(str(problem), VARIABLE),), status=2) from None
+        raise error(str(problem), VARIABLE) from None
 
 
 def memory_size(text: str) -> str:

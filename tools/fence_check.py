@@ -31,10 +31,10 @@ from fencewright.tools.commands.compare_source import PtxAndSource, add_options,
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
+    error,
     output_file,
     printable,
     refuse_options,
-    usage,
 )
 from fencewright.tools.inputs.configuration import add_configuration_options
 from fencewright.tools.outputs import check_folders, check_outputs
@@ -513,28 +513,28 @@ def _prepare(arguments: Namespace) -> None:
     arguments.prices = arguments.cost or (arguments.surplus and is_text)
     arguments.skipped = arguments.beside = arguments.left = 0
     if arguments.cluster and not arguments.in_folder:
-        raise usage("--cluster is for folders", NAME)
+        raise error("--cluster is for folders", NAME)
     for option in ("grid", "block"):
         setattr(arguments, option, _sizes(getattr(arguments, option), option))
     for option in _OF_FILES:
         if arguments.in_folder and getattr(arguments, option):
-            raise usage(f"--{option} is for files, not for a folder", NAME)
+            raise error(f"--{option} is for files, not for a folder", NAME)
     for option, reason, others in _ALONE:
         if getattr(arguments, option):
             refuse_options(arguments, others, reason, NAME)
     for option in ("to", "annotate", "fix"):
         if arguments.compile and getattr(arguments, option):
             advice = f"--compile with --code FILE writes what fence-check --{option} FILE reads"
-            raise usage(f"--{option} is for PTX and assembly: {advice}", NAME)
+            raise error(f"--{option} is for PTX and assembly: {advice}", NAME)
     if arguments.annotate and len(arguments.inputs) > 1:
-        raise usage("--annotate is for one file", NAME)
+        raise error("--annotate is for one file", NAME)
     if arguments.fix:
         arguments.surplus = arguments.surplus or arguments.fix == _FIXES[1]
         if arguments.output and len(arguments.inputs) > 1:
-            raise usage("--fix -o is for one input", NAME)
+            raise error("--fix -o is for one input", NAME)
     for option in ("lift", "cost"):
         if getattr(arguments, option) and arguments.format not in ("text", "json"):
-            raise usage(f"--{option} is for text and json, not for {arguments.format}", NAME)
+            raise error(f"--{option} is for text and json, not for {arguments.format}", NAME)
     _check_outputs(arguments, [*arguments.inputs, arguments.source])
 
 
@@ -547,14 +547,14 @@ def _sizes(text: str | None, option: str) -> tuple[int, int, int] | None:
         return None
     parts = text.split(",")
     if len(parts) > _DIMENSIONS or not all(part.strip().isdigit() for part in parts):
-        raise usage(f"--{option} {text} is no size: one to three numbers, as 32,4", NAME)
+        raise error(f"--{option} {text} is no size: one to three numbers, as 32,4", NAME)
     sizes = [int(part) for part in parts]
     if not all(sizes):
-        raise usage(f"--{option} {text}: a size is at least 1", NAME)
+        raise error(f"--{option} {text}: a size is at least 1", NAME)
     if option == "block" and prod(sizes) > MOST_THREADS:
-        raise usage(f"--block {text}: a block has at most {MOST_THREADS} threads", NAME)
+        raise error(f"--block {text}: a block has at most {MOST_THREADS} threads", NAME)
     if option == "grid" and any(map(int.__gt__, sizes, MOST_GRID)):
-        raise usage(f"--grid {text}: a grid has at most {MOST_GRID} blocks", NAME)
+        raise error(f"--grid {text}: a grid has at most {MOST_GRID} blocks", NAME)
     x, y, z = (*sizes, 1, 1)[:_DIMENSIONS]
     return x, y, z
 
@@ -592,7 +592,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             return check_launches(arguments, NAME)
         if arguments.coverage:
-            raise usage("--coverage is for --launch and --launches", NAME)
+            raise error("--coverage is for --launch and --launches", NAME)
         if arguments.to:
             return worst([_print_scoped(path, arguments) for path in arguments.inputs])
         if arguments.fix:

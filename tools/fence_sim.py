@@ -589,7 +589,7 @@ def _failure(problem: BaseException, file: str) -> ToolError:
             if os.environ.get(TRACEBACK_VARIABLE):
                 traceback.print_exception(problem)
             return ToolError((internal_error(problem, file),), status=INCOMPLETE)
-    return ToolError((Diagnostic(said, file),), status=status)
+    return error(said, file, status=status)
 
 
 def _tell(diagnostics: Sequence[Diagnostic], as_json: bool) -> None:

@@ -162,5 +162,5 @@ def campaign_error(problem: Exception, name: str) -> ToolError:
     from fencewright.simulator.core.processes.campaign import TaskError
 
     if isinstance(problem, TaskError):
-        return ToolError((Diagnostic(str(problem), name),), status=INCOMPLETE)
+        return error(str(problem), name, status=INCOMPLETE)
     return error(str(problem), name)

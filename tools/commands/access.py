@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.tools.diagnostics import Diagnostic, ToolError, error, is_picture, output_file
+from fencewright.tools.diagnostics import ToolError, error, is_picture, output_file
 from fencewright.tools.inputs.litmus.files import name_of, read_text
 from fencewright.tools.inputs.litmus.lowered import NAME
 from fencewright.tools.statuses import HOLDS
@@ -129,7 +129,7 @@ def _one(arguments: Namespace) -> str:
         raise error(str(problem), NAME) from problem
     except AddressError as problem:
         at = (1, problem.column) if problem.column else (0, 0)
-        raise ToolError((Diagnostic(str(problem), ON_COMMAND_LINE, *at),)) from problem
+        raise error(str(problem), ON_COMMAND_LINE, *at) from problem
 
 
 def _picture(model: "Model", addresses: "Addresses", counts: "AccessCounts") -> str:
@@ -211,4 +211,4 @@ def _checked(model: "Model", file: str, number: int, offsets: str) -> "Addresses
 
 
 def _placed(file: str, number: int, problem: Exception) -> ToolError:
-    return ToolError((Diagnostic(str(problem), name_of(file), number, 1),))
+    return error(str(problem), name_of(file), number, 1)

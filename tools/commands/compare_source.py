@@ -12,7 +12,7 @@ from fencewright.checker.source.program import SourceModule, with_cuda_atomics
 from fencewright.lowering.code.source_location import files_in
 from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, L2PerAgent
-from fencewright.tools.diagnostics import as_text, error, is_bitcode, output_file, read_bytes, usage
+from fencewright.tools.diagnostics import as_text, error, is_bitcode, output_file, read_bytes
 from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.reports.author_text import Ignore
 
@@ -94,23 +94,23 @@ def check_options(arguments: Namespace, name: str) -> None:
         value = getattr(arguments, option)
         if value is not None and not value.strip():
             flag = "-o" if option == "output" else f"--{option.replace('_', '-')}"
-            raise usage(f"{flag} is empty", name)
+            raise error(f"{flag} is empty", name)
     one_only = "--source" if arguments.source else "--code" if arguments.code else ""
     if one_only and len(arguments.inputs) > 1:
-        raise usage(f"{one_only} is for one input", name)
+        raise error(f"{one_only} is for one input", name)
     if arguments.source and arguments.run:
-        raise usage("--run takes its inputs for the source; --source has no effect", name)
+        raise error("--run takes its inputs for the source; --source has no effect", name)
     in_folder = any(map(os.path.isdir, arguments.inputs))
     if arguments.facts and not (arguments.source or arguments.run or in_folder):
-        raise usage("--assume is about the source: it needs --source or --run", name)
+        raise error("--assume is about the source: it needs --source or --run", name)
     if arguments.code and not (arguments.run or arguments.compile):
-        raise usage("--code needs --run or --compile", name)
+        raise error("--code needs --run or --compile", name)
     for option in ("run", "compile"):
         if getattr(arguments, option) and "-" in arguments.inputs:
-            raise usage(f"--{option} is for files, not for stdin", name)
+            raise error(f"--{option} is for files, not for stdin", name)
     for option in ("source", "run"):
         if arguments.compile and getattr(arguments, option):
-            raise usage(f"--compile is for a source without LLVM IR, --{option} has it", name)
+            raise error(f"--compile is for a source without LLVM IR, --{option} has it", name)
 
 
 _Many = L2PerAgent | None

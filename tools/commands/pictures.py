@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from fencewright.simulator.litmus_run import CdnaTest, Limits, PtxTest, RunnableTest, SourceTest
-from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file
+from fencewright.tools.diagnostics import error, output_file
 from fencewright.tools.inputs.litmus.files import name_of
 from fencewright.tools.inputs.litmus.lowered import NAME, add_target, lowering_of, read
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
@@ -166,5 +166,5 @@ def _timeline(test: RunnableTest, anyhow: bool) -> "Timeline | None":
     try:
         found = find_counterexample(test.test.program, formula, test.configuration)
     except LimitReached as reached:
-        raise ToolError((Diagnostic(str(reached), NAME),), status=INCOMPLETE) from reached
+        raise error(str(reached), NAME, status=INCOMPLETE) from reached
     return None if found is None else timeline(found)

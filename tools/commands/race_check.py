@@ -22,10 +22,10 @@ from fencewright.tools.commands.compare_source import compiled
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
+    error,
     output_file,
     printable,
     refuse_options,
-    usage,
 )
 from fencewright.tools.inputs.code_kind import check_is_code, is_ptx_file
 from fencewright.tools.reports.author_text import (
@@ -66,7 +66,7 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     """Execute the launches of ``arguments`` and print the findings; the status."""
     refuse_options(arguments, _OTHERS, "--launch executes a kernel", tool)
     if len(arguments.inputs) > 1 or arguments.in_folder:
-        raise usage("--launch is for one file", tool)
+        raise error("--launch is for one file", tool)
     path = arguments.inputs[0]
     asked: list[_Asked] = [(each, None) for each in arguments.launch]
     sources: list[SourceLaunch] = []
@@ -80,7 +80,7 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     if not sources and path != "-":
         sources = _beside(path)
     if not asked:
-        raise usage("there is no launch in it", given or tool)
+        raise error("there is no launch in it", given or tool)
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     try:
         file, content = named_content(path, arguments)
@@ -201,7 +201,7 @@ def _verdicts(judged: _File, asked: Sequence[_Asked], tool: str) -> Iterator[Ver
             yield from judged.judge(text)
         except LaunchError as problem:
             if at is None:
-                raise usage(f"--launch: {problem}", tool) from problem
+                raise error(f"--launch: {problem}", tool) from problem
             said = Diagnostic(str(problem), at.file, at.line, at.column)
             raise ToolError((said,)) from problem
 

@@ -21,7 +21,6 @@ from fencewright.tools.diagnostics import (
     of_assembly,
     output_file,
     positive,
-    usage,
 )
 from fencewright.tools.inputs.code_kind import is_amd_assembly, is_ptx_file
 from fencewright.tools.inputs.litmus.files import name_of, parse_module, read_content, text_of
@@ -270,7 +269,7 @@ def _asked(arguments: Namespace) -> _Asked:
     """The launch of the options, or of --launch. Raises :class:`ToolError`."""
     if arguments.launch is None:
         if arguments.grid is None or arguments.block is None:
-            raise usage("give --grid and --block, or --launch", NAME)
+            raise error("give --grid and --block, or --launch", NAME)
         values = tuple([_value(each) for each in arguments.arguments])
         return _Asked(arguments.kernel, arguments.grid, arguments.block, values, arguments.shared)
     from fencewright.simulator.threads.launch import LaunchError, parse_launch
@@ -279,11 +278,11 @@ def _asked(arguments: Namespace) -> _Asked:
     more = [f"--{each}" for each in options if getattr(arguments, each)]
     more += ["--arg"] if arguments.arguments else []
     if more:
-        raise usage(f"--launch has what {' and '.join(more)} would say: leave it out", NAME)
+        raise error(f"--launch has what {' and '.join(more)} would say: leave it out", NAME)
     try:
         found = parse_launch(arguments.launch)
     except LaunchError as problem:
-        raise usage(f"--launch: {problem}", NAME) from problem
+        raise error(f"--launch: {problem}", NAME) from problem
     cluster = found.cluster or (1, 1, 1)
     return _Asked(found.kernel, found.grid, found.block, found.arguments, found.shared, cluster)
 
@@ -330,7 +329,7 @@ def _launched(arguments: Namespace) -> Launched:
     except LaunchError as problem:
         at = problem.place
         place = (file, 0, 0) if at is None else (at.file, at.line, at.column)
-        raise ToolError((Diagnostic(problem.reason, *place),)) from problem
+        raise error(problem.reason, *place) from problem
     except AssemblyError as problem:
         raise ToolError((of_assembly(problem, file),)) from problem
     except UnsupportedError as problem:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from fencewright.checker.findings.finding import Level, Rule
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.race.rules import RULES
-from fencewright.tools.diagnostics import Diagnostic, ToolError, read_text
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error, read_text
 from fencewright.tools.statuses import USAGE
 
 TABLE = "fence-check"
@@ -85,7 +85,7 @@ def _read(path: Path) -> Configuration:
     is_project = path.name == PYPROJECT or "tool" in document
     table = document.get("tool", {}).get(TABLE, {}) if is_project else document
     if not isinstance(table, dict):
-        raise _error(f"'{TABLE}' is no table", path)
+        raise error(f"'{TABLE}' is no table", str(path))
     options = dict(cast("dict[str, Any]", table))
     ignored = _ignored(options.pop("ignore", {}), path)
     given = {key.replace("-", "_"): _value(key, value, path) for key, value in options.items()}
@@ -95,35 +95,31 @@ def _read(path: Path) -> Configuration:
 def _value(key: str, value: Any, path: Path) -> Any:
     if key in _FLAGS:
         if not isinstance(value, bool):
-            raise _error(f"{key} is true or false", path)
+            raise error(f"{key} is true or false", str(path))
         return value
     if words := _WORDS.get(key):
         if value not in words:
-            raise _error(f"{key} is one of {', '.join(words)}", path)
+            raise error(f"{key} is one of {', '.join(words)}", str(path))
         return Level(value) if key == "fail-on" else value
     if key in _PATHS:
         if not isinstance(value, str):
-            raise _error(f"{key} is a path", path)
+            raise error(f"{key} is a path", str(path))
         return str(path.parent / value)
     known = ", ".join(sorted((*_FLAGS, *_WORDS, *_PATHS, "ignore")))
-    raise _error(f"there is no option '{key}': it has {known}", path)
+    raise error(f"there is no option '{key}': it has {known}", str(path))
 
 
 def _ignored(value: Any, path: Path) -> Mapping[str, str]:
     """The reasons by rule."""
     if not isinstance(value, dict):
-        raise _error("ignore is a table: a reason for each rule", path)
+        raise error("ignore is a table: a reason for each rule", str(path))
     reasons = cast("dict[str, Any]", value)
     for rule, reason in reasons.items():
         if rule not in {*map(str, Rule), *RULES}:
-            raise _error(f"'{rule}' is no rule: fence-check --list-rules lists them", path)
+            raise error(f"'{rule}' is no rule: fence-check --list-rules lists them", str(path))
         if not isinstance(reason, str) or not reason.strip():
-            raise _error(f"no reason to ignore {rule}: write it as a string", path)
+            raise error(f"no reason to ignore {rule}: write it as a string", str(path))
     return reasons
-
-
-def _error(problem: str, path: Path) -> ToolError:
-    return ToolError((Diagnostic(problem, str(path)),), status=USAGE)
 
 
 def add_configuration_options(parser: ArgumentParser) -> None:

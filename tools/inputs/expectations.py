@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from fencewright.simulator.core.processes.time_limit import TooLong, limited
-from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
+from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, error
 
 _ANNOTATION = re.compile(
     r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?\s*"
@@ -105,7 +105,7 @@ class Expectations:
                 f"this regular expression takes more than {SECONDS:g} s to match: write one in "
                 "which no repetition is inside another"
             )
-            raise ToolError((Diagnostic(message, self.file, wanted.at, 1),)) from None
+            raise error(message, self.file, wanted.at, 1) from None
 
 
 SECONDS = 2.0

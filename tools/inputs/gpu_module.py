@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
-from fencewright.tools.diagnostics import Diagnostic, ToolError
+from fencewright.tools.diagnostics import error
 
 _WORD = "gpu.module"
 _MODULES = (_WORD, "builtin.module", "module")
@@ -57,7 +57,7 @@ def with_kernels_alone(text: str, file: str, line_offset: int = 0) -> str:
     def refuse(place: int, message: str) -> NoReturn:
         line = text.count("\n", 0, place)
         column = place - text.rfind("\n", 0, place)
-        raise ToolError((Diagnostic(message, file, line + 1 + line_offset, column),))
+        raise error(message, file, line + 1 + line_offset, column)
 
     read = _Reader(text)
     try:

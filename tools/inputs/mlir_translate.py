@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from fencewright.tools.diagnostics import Diagnostic, ToolError, error
+from fencewright.tools.diagnostics import error
 from fencewright.tools.inputs.gpu_module import with_kernels_alone
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 from fencewright.universe import UNIVERSE
@@ -49,4 +49,4 @@ def llvm_ir_of(text: str, file: str, line_offset: int = 0) -> str:
     if (dialect := _OF_NO_DIALECT.search(said[3])) and dialect[1] in UNIVERSE.all_dialects:
         remedy = f"; {TRANSLATE} does not know it, and fence-opt reads it without --import-mlir"
     line = int(said[1]) + line_offset
-    raise ToolError((Diagnostic(f"{said[3].strip()}{remedy}", file, line, int(said[2])),))
+    raise error(f"{said[3].strip()}{remedy}", file, line, int(said[2]))

@@ -15,8 +15,7 @@ from typing import Protocol
 from fencewright.checker.findings.finding import Rule
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation, places_of
 from fencewright.simulator.race.rules import RULES
-from fencewright.tools.diagnostics import Diagnostic, ToolError
-from fencewright.tools.statuses import USAGE
+from fencewright.tools.diagnostics import error
 
 MARK = "fence-check:"
 _COMMENT = re.compile(r"(?://+|;+|#+|/\*+|--)\s*fence-check:\s*(.*?)\s*(?:\*/)?\s*$")
@@ -59,19 +58,15 @@ def _ignores(lines: Sequence[str], file: str) -> Iterator[Ignore]:
         if MARK not in line or (comment := _COMMENT.search(line)) is None:
             continue
         if (found := _IGNORE.fullmatch(comment[1])) is None:
-            raise _error("a comment of fence-check is 'ignore[RULE] reason'", file, number)
+            raise error("a comment of fence-check is 'ignore[RULE] reason'", file, number, 1)
         rules = frozenset(each.strip() for each in found[1].split(","))
         if unknown := sorted(rules - set(map(str, Rule)) - RULES):
             problem = f"'{unknown[0]}' is no rule: fence-check --list-rules lists them"
-            raise _error(problem, file, number)
+            raise error(problem, file, number, 1)
         if not found[2]:
             problem = f"no reason to ignore {', '.join(sorted(rules))}: write it after the bracket"
-            raise _error(problem, file, number)
+            raise error(problem, file, number, 1)
         yield Ignore(rules, found[2], number)
-
-
-def _error(problem: str, file: str, line: int) -> ToolError:
-    return ToolError((Diagnostic(problem, file, line, 1),), status=USAGE)
 
 
 def _path_of(file: str, folder: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from fencewright.checker.findings.finding import Level
 from fencewright.lowering.wording import counted
-from fencewright.tools.diagnostics import output_file, read_text, usage
+from fencewright.tools.diagnostics import error, output_file, read_text
 from fencewright.tools.reports.file_report import LEVELS, FileReport, ReportedFinding
 
 FORMAT = "fence-check-baseline"
@@ -63,24 +63,24 @@ def read_baseline(path: str) -> Baseline:
     try:
         content: Any = json.loads(read_text(path))
     except ValueError as problem:
-        raise usage(f"not a baseline: {problem}", path) from problem
+        raise error(f"not a baseline: {problem}", path) from problem
     if not isinstance(content, dict):
-        raise usage("not a baseline: no object", path)
+        raise error("not a baseline: no object", path)
     fields = cast("dict[str, Any]", content)
     if fields.get("format") != FORMAT:
-        raise usage(f"not a baseline: its format is not '{FORMAT}'", path)
+        raise error(f"not a baseline: its format is not '{FORMAT}'", path)
     if fields.get("version") != VERSION:
-        raise usage(f"a baseline of another version than {VERSION}", path)
+        raise error(f"a baseline of another version than {VERSION}", path)
     entries = fields.get("findings")
     if not isinstance(entries, list):
-        raise usage("not a baseline: it has no list of findings", path)
+        raise error("not a baseline: it has no list of findings", path)
     known: Counter[Key] = Counter()
     for entry in cast("list[Any]", entries):
         try:
             file, function, rule, instruction = (str(entry[each]) for each in _FIELDS)
             known[file, function, rule, instruction] += _count(entry["count"])
         except (KeyError, TypeError, ValueError) as problem:
-            raise usage(f"not a finding of a baseline: {json.dumps(entry)}", path) from problem
+            raise error(f"not a finding of a baseline: {json.dumps(entry)}", path) from problem
     return Baseline(path, known)
 
 

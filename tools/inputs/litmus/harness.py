@@ -78,7 +78,7 @@ def _amd_tests(
             entries = [_entry(code, each, kernels, file, harness) for each in code.threads]
             yield read_functions(code, entries, lowering.read_options)
     except UnreadableError as problem:
-        raise ToolError((Diagnostic(problem.problem, file, problem.line, 1),)) from problem
+        raise error(problem.problem, file, problem.line, 1) from problem
     except (AssemblyError, DiagnosticException) as problem:
         raise error(str(problem), name_of(harness)) from problem
 
