@@ -235,23 +235,20 @@ def _are_tried_apart(kernel: Kernel, first: Access, second: Access, relation: Re
         return False
     distance = b.constant - a.constant
     step = gcd(first.size, second.size, distance, *own.values(), *other.values())
-    in_warp, is_one_warp = relation is Relation.WARP, _has_warps(kernel)
-
-    def groups(thread: int) -> tuple[int, int]:
-        """Those within which threads meet, and those that may not meet each other."""
-        warp = thread // kernel.lanes
-        return (warp, thread) if in_warp else (0, warp if is_one_warp else thread)
-
-    owners: dict[tuple[int, int], int] = {}
+    in_warp, lanes = relation is Relation.WARP, kernel.lanes
+    # Threads of one warp are a relation of their own.
+    width = lanes if _has_warps(kernel) and not in_warp else 1
+    owners: dict[int, int] = {}
     for thread, begin in own.items():
-        within, group = groups(thread)
+        within = thread // lanes if in_warp else 0
         for byte in range(begin, begin + first.size, step):
-            if owners.setdefault((within, byte), group) != group:
-                owners[within, byte] = -1  # Several.
+            place = byte * MOST_THREADS + within
+            if owners.setdefault(place, thread // width) != thread // width:
+                owners[place] = -1  # Several.
     for thread, begin in other.items():
-        within, group = groups(thread)
+        within, group = thread // lanes if in_warp else 0, thread // width
         for byte in range(begin + distance, begin + distance + second.size, step):
-            if owners.get((within, byte), group) != group:
+            if owners.get(byte * MOST_THREADS + within, group) != group:
                 return False
     return True
 
@@ -1174,16 +1171,22 @@ class _Bound:
     below: int
 
 
+_NOTHING_KNOWN = (), frozenset[Literal](), frozenset[LinearForm](), ()
+"""The bounds, conditions, indices and limits of an access without conditions."""
+
+
 def span_of(kernel: Kernel, access: Access) -> int:
     """A number for all that ``are_apart``, ``in_rows`` and ``are_rows_apart`` ask of an access."""
     spans = kernel.remembered("spans", dict[object, int])
-    bounds = _bounds(kernel, access)
-    own = _conditions_on_threads(kernel, access)
-    known = _indices_known(kernel, access), tuple(_limits(kernel, access).items())
+    known: tuple[object, ...] = _NOTHING_KNOWN
+    if access.conditions or kernel.loops:
+        bounds, threads = _bounds(kernel, access), _conditions_on_threads(kernel, access)
+        limits = tuple(_limits(kernel, access).items())
+        known = bounds, threads, _indices_known(kernel, access), limits
     place, form = access.place, access.place.offset
     # Written out, for tuples are hashed faster than records.
     sum_of = None if form is None else (form.constant, form.terms)
-    key = place.root, place.rank, sum_of, access.size, bounds, own, known
+    key = place.root, place.rank, sum_of, access.size, known
     return spans.setdefault(key, len(spans))
 
 

@@ -375,7 +375,8 @@ class _Walk:
 def _heads_around(kernel: Kernel) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The heads of the loops around each block."""
     for block in kernel.instructions:
-        yield block, tuple(sorted(loop.head for loop in kernel.loops_around(block)))
+        around = kernel.loops_around(block)
+        yield block, tuple(sorted([loop.head for loop in around])) if around else ()
 
 
 class Walks:

@@ -341,10 +341,13 @@ class _Judge:
         many."""
         most = min(_MOST_PAIRS, _MOST_STEPS // max(1, len(self.kernel.lines)))
         left, undecided = most * _STEPS_OF_PAIR, list[tuple[Access, Access]]()
+        plain = self.plain
         for first, seconds in chain(self._meetings(), self._initialisations()):
-            span = self._plain_span(first) if seconds else None
+            span, number = self._plain_span(first) if seconds else None, first.number
             for second in seconds:
-                spans = span, self._plain_span(second), second.number == first.number
+                other = second.number
+                own = plain[other] if other in plain else self._plain_span(second)
+                spans = span, own, number == other
                 is_settled = spans in self.settled or self._is_settled(first, second, spans)
                 left -= 1 if is_settled else _STEPS_OF_PAIR
                 if left < 0:

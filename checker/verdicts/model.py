@@ -36,6 +36,7 @@ from fencewright.lowering.code.value import Value, ValueTable
 from fencewright.lowering.vocabulary import MOST_THREADS, FastStrEnum, Scope
 
 RememberedT = TypeVar("RememberedT")
+_NOT_MADE: Any = object()
 
 
 class Region(FastStrEnum):
@@ -773,9 +774,10 @@ class Kernel:
 
     def remembered(self, key: object, make: Callable[[], RememberedT]) -> RememberedT:
         """A result of an analysis of the kernel, made once for each key."""
-        if key not in self._memo:
-            self._memo[key] = make()
-        return self._memo[key]
+        found = self._memo.get(key, _NOT_MADE)
+        if found is _NOT_MADE:
+            found = self._memo[key] = make()
+        return found
 
     def conditions(self, instruction: int) -> tuple[Literal, ...]:
         """The conditions under which an instruction is executed: of dominating branches, and its
