@@ -514,7 +514,9 @@ class BitVectors(Interpretation[Any, Any]):
         key = self.launches, frozenset(self._threads)
         if (launch := self.budget.launches.get(key)) is None:
             launch = self.budget.launches[key] = tuple(self._launch())
-        solver.add(*launch, *self._iterations, *formulas)
+        # ``solver.add`` would look for the sort of every formula.
+        for each in (*launch, *self._iterations, *formulas):
+            z3.Z3_solver_assert(solver.ctx.ref(), solver.solver, each.as_ast())
         self.budget.questions += 1
         answer = solver.check()
         # The count is of all that was done in the context.

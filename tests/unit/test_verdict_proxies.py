@@ -5,6 +5,7 @@ A kernel without one of them is a race, or is not judged; it is never proved.
 """
 
 import re
+from functools import cache
 
 import pytest
 
@@ -53,7 +54,9 @@ def kernel(body: str) -> Kernel:
     return kernel_of(file, file.functions["k"])
 
 
+@cache
 def verdict(body: str) -> Verdict:
+    """The verdict of a kernel with a body, of which several tests are made."""
     return judge(kernel(body))
 
 

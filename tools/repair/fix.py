@@ -86,16 +86,25 @@ class Fixer:
         self._of_surplus = arguments.fix == SURPLUS
         self._arguments.finds_surplus = self._of_surplus
         self._given_up: set[tuple[str, ...]] = set()
-        self._judged: dict[tuple[str, str], Judgement | None] = {}
+        self._has_parts = self.is_ptx
+        self._reports: dict[tuple[str, str | None, bool], FileReport] = {}
 
     def report(self, function: str | None = None) -> FileReport:
         """The findings in the text as it is now, or those in one function."""
         return self._report_of(self.text, function, replays=self._arguments.replays)
 
     def _report_of(self, text: str, function: str | None, *, replays: bool) -> FileReport:
-        arguments = copy(self._arguments)
-        arguments.only, arguments.replays = function, replays
-        return report_of(self.path, self.file, text.encode(), arguments)
+        """A report, made once: of one function, or of the whole file, which is the same in assembly
+        and in a file of one function."""
+        function = function if self._has_parts else None
+        key = text, function, replays
+        if (known := self._reports.get(key)) is None:
+            arguments = copy(self._arguments)
+            arguments.only, arguments.replays = function, replays
+            known = report_of(self.path, self.file, text.encode(), arguments)
+            self._reports[key] = known
+            self._has_parts &= function is not None or len(known.functions) > 1
+        return known
 
     def fixed(self) -> Iterator[Fixed]:
         """Each finding that is asked for with its repair; ``text`` has those that were found."""
@@ -153,7 +162,8 @@ class Fixer:
         old = {moved(number, repair): line for number, line in enumerate(self._lines, 1)}
         gone = {each.at.line for each in repair if each.action is Action.DELETE}
         self.text = edited(self.text, repair)
-        self._judged.clear()
+        kept = {key: each for key, each in self._reports.items() if key[0] == self.text}
+        self._reports = kept
         for line in gone:
             # What comes after has taken its place, or shares its line.
             old[moved(line, repair)] = self._lines[min(line, len(self._lines) - 1)]
@@ -164,13 +174,7 @@ class Fixer:
         return asked and finding.is_new and not finding.was_not_judged
 
     def _judge(self, text: str, function: str) -> Judgement | None:
-        """The judgement of a function in a text, once; None where that cannot be read."""
-        key = text, function
-        if key not in self._judged:
-            self._judged[key] = self._judgement(text, function)
-        return self._judged[key]
-
-    def _judgement(self, text: str, function: str) -> Judgement | None:
+        """The judgement of a function in a text; None where that cannot be read."""
         try:
             # A candidate is judged, and not executed: that would say no more of it.
             report = self._report_of(text, function, replays=False)
