@@ -306,6 +306,8 @@ class _Roles:
     def _focus(self, made: ScopedOperation) -> Focus:
         """With the restrictions of the request on the operation."""
         r = self.request
+        if r.spaces is None and not r.one_as and r.availability is Availability.FULL:
+            return Focus(made)
         return Focus(replace(made, spaces=r.spaces, one_as=r.one_as, availability=r.availability))
 
     def fence(self) -> Focus:
@@ -374,19 +376,37 @@ class _Data:
     flat: bool = False
 
     def store(self, location: str, value: int) -> Store:
-        ordering = Ordering.WEAK if self.scope is None else RELAXED
-        return Store(location, value, ordering, self.scope)
+        return _store(location, value, self.scope)
 
     def load(self, dst: str, location: str) -> Load:
-        ordering = Ordering.WEAK if self.scope is None else RELAXED
-        return Load(dst, location, ordering, self.scope)
+        return _load(dst, location, self.scope)
 
     def guarded(self, flag: str, *steps: Step) -> Steps:
         """``steps``, executed only when ``flag`` is set."""
         if self.scope is not None:
             return steps
-        return (Branch("end", flag, unless=True), *steps, Label("end"))
+        return (_unless(flag), *steps, _END)
 
+
+# Tests have the same accesses to data again and again.
+
+
+@cache
+def _store(location: str, value: int, scope: Scope | None) -> Store:
+    return Store(location, value, Ordering.WEAK if scope is None else RELAXED, scope)
+
+
+@cache
+def _load(dst: str, location: str, scope: Scope | None) -> Load:
+    return Load(dst, location, Ordering.WEAK if scope is None else RELAXED, scope)
+
+
+@cache
+def _unless(flag: str) -> Branch:
+    return Branch("end", flag, unless=True)
+
+
+_END = Label("end")
 
 WEAK_DATA = _Data("", GLOBAL, None)
 
@@ -400,10 +420,12 @@ def _data(mode: Target, distance: Distance, scope: Scope) -> list[_Data]:
     return found
 
 
+@cache
 def _publish(flag: str, scope: Scope, availability: Availability = Availability.FULL) -> Steps:
     return (Store(flag, 1, RELEASE, scope, availability=availability),)
 
 
+@cache
 def _observe(flag: str, dst: str, scope: Scope) -> Steps:
     return (Load(dst, flag, ACQUIRE, scope),)
 
