@@ -17,6 +17,7 @@ from fencewright.checker.verdicts.expressions import (
     Expressions,
     as_signed,
     factors_of,
+    is_small,
     leaves,
     number_of,
     ones,
@@ -1257,7 +1258,12 @@ def _bound_of(e: Expressions, literal: Literal) -> Iterator[_Bound]:
     form = e.linear(inner)
     # A sum may wrap around, an ``or`` does not.
     is_whole = form.constant <= 0 or getattr(inner, "operation", "") == "or"
-    if form.terms and is_whole and all(map(_is_counted, form.terms)):
+    is_signed = value.operation == "slt"
+    if (
+        form.terms
+        and is_whole
+        and all(_is_counted(each, is_signed=is_signed) for each in form.terms)
+    ):
         yield _Bound(form.terms, limit + (0 if literal.polarity else 1) - form.constant)
 
 
@@ -1271,11 +1277,17 @@ def _most_of(value: Value) -> int | None:
     return number_of(value)
 
 
-def _is_counted(term: tuple[Value, int]) -> bool:
-    """True of a term that is not negative: a multiple of values that zeros extend."""
+def _is_counted(term: tuple[Value, int], *, is_signed: bool = False) -> bool:
+    """True of a term that is not negative: a multiple of values that zeros extend.
+
+    ``is_signed``: not as a signed number of its own bits either, which compares it.
+    """
     value, times = term
     return times > 0 and all(
-        isinstance(factor, Apply) and factor.operation == "zext" for factor in factors_of(value)
+        isinstance(factor, Apply)
+        and factor.operation == "zext"
+        and (not is_signed or is_small(factor.arguments[0]))
+        for factor in factors_of(value)
     )
 
 

@@ -146,7 +146,7 @@ class Expressions:
     def __init__(self, table: ValueTable):
         self.table = table
         self._linear: dict[_Signed, tuple[int, Mapping[Value, int]]] = {}
-        self._forms: dict[Value, LinearForm] = {}
+        self._forms: dict[_Signed, LinearForm] = {}
         self._reached: dict[Value, tuple[int, int]] = {}
 
     def constant(self, number: int, bits: int) -> Value:
@@ -273,21 +273,29 @@ class Expressions:
                     done[each] = self._remade(each, parts)
         return done[value]
 
-    def linear(self, value: Value) -> LinearForm:
-        """A value as a sum of products of 64-bit values, if nothing wraps around."""
-        if (form := self._forms.get(value)) is None:
-            form = self._forms[value] = self._with_rests(_ordered(self._sum_of(value)))
+    def linear(self, value: Value, *, signed: bool = False) -> LinearForm:
+        """A value as a sum of products of 64-bit values, if nothing wraps around.
+
+        ``signed``: of a value of 32 bits, which is computed from numbers that may be negative, as
+        an index is that leads from the middle of an array back.
+        """
+        top = value, signed
+        if (form := self._forms.get(top)) is None:
+            form = self._forms[top] = self._with_rests(_ordered(self._sum_of(top)), signed)
         return form
 
-    def _with_rests(self, form: LinearForm) -> LinearForm:
-        """A sum with ``x % n`` in the place of ``x - n*(x / n)``, where n is a constant."""
+    def _with_rests(self, form: LinearForm, signed: bool) -> LinearForm:
+        """A sum with ``x % n`` in the place of ``x - n*(x / n)``, where n is a constant.
+
+        In 32 bits the two are equal of a negative x too, which the division takes as unsigned.
+        """
         terms = dict(form.terms)
         for value, times in form.terms:
             inner = value.arguments[0] if isinstance(value, Apply) and value.bits == WIDE else value
             if times >= 0 or not isinstance(inner, Apply) or inner.operation != "udiv":
                 continue
             by, is_part = divmod(-times, number_of(inner.arguments[1]) or -times + 1)
-            whole = self.linear(inner.arguments[0])
+            whole = self.linear(inner.arguments[0], signed=signed)
             if is_part or not whole.terms or any(terms.get(x) != n * by for x, n in whole.terms):
                 continue
             rest = self.resized(self.apply("urem", inner.arguments, inner.bits), WIDE)
@@ -442,8 +450,7 @@ class Expressions:
 
     # Linear forms
 
-    def _sum_of(self, value: Value) -> tuple[int, Mapping[Value, int]]:
-        top = value, False
+    def _sum_of(self, top: "_Signed") -> tuple[int, Mapping[Value, int]]:
         # Of long chains the parts first: expressions are deeper than the stack.
         stack = [top]
         while top not in self._linear:

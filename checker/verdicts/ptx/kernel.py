@@ -13,6 +13,8 @@ from itertools import count
 from fencewright.checker.verdicts.arithmetic import is_alike
 from fencewright.checker.verdicts.expressions import (
     UNKNOWN_PLACE,
+    WIDE,
+    as_signed,
     choices,
     factors_of,
     is_variable,
@@ -561,7 +563,7 @@ class _Filler:
         if remote is not None:
             rank = self.expressions.resized(remote.arguments[1], 32)
             value = self.expressions.substituted(value, {remote: remote.arguments[0]})
-        form = self.expressions.linear(value)
+        form = self._form_of(value)
         pointer = self._pointer(form, space)
         if pointer is None:
             place = self._rounded(value, space, rank)
@@ -570,6 +572,16 @@ class _Filler:
         if not isinstance(pointer, Result):
             self.known[key] = place
         return place
+
+    def _form_of(self, address: Value) -> LinearForm:
+        """The sum of an address; what a register of 32 bits is computed from may be negative."""
+        base, offset = address, 0
+        if isinstance(address, Apply) and address.operation == "add":
+            base, offset = address.arguments[0], number_of(address.arguments[1])
+        if offset is None or not (isinstance(base, Apply) and base.operation == "zext"):
+            return self.expressions.linear(address)
+        form = self.expressions.linear(base.arguments[0], signed=True)
+        return replace(form, constant=form.constant + as_signed(offset, WIDE))
 
     @cached_property
     def _is_in_cluster(self) -> bool:
