@@ -87,7 +87,7 @@ def llvms() -> dict[str, Counts]:
 
 
 def llvms_less_surplus() -> dict[str, Counts]:
-    """The same without what ``fence-check --surplus`` says can go."""
+    """The same without what ``fence-check --surplus`` calls redundant."""
     from fencewright.checker.amd.check import check
     from fencewright.lowering.cdna.code.text import read_assembly
 
@@ -97,8 +97,9 @@ def llvms_less_surplus() -> dict[str, Counts]:
     for function in assembly.functions.values():
         for each in check(assembly, function).surplus():
             words = lines[each.line - 1].split()
-            gone = each.message.partition(" can go")[0].split()[1:]
-            left = [word for word in words[1:] if word not in gone]
+            left = [
+                word for word in words[1:] if each.part and not word.startswith(f"{each.part}(")
+            ]
             lines[each.line - 1] = " ".join((words[0], *left)) if left else ""
     return count("\n".join(lines))
 
