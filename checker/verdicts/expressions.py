@@ -4,7 +4,7 @@ Conditions keep few comparisons, ``eq ult slt`` and their negations, so that wha
 in another form is the same value. Addresses are sums of products of 64-bit values.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -724,21 +724,45 @@ def with_constant_tables(
 
 def is_small(value: Value) -> bool:
     """True of a value whose sign bit is known to be 0."""
-    if isinstance(value, Thread | Iteration):
-        return True
+    known: dict[Value, bool] = {}
+    # Each part once, and before the whole: of choices in turn there are more ways than steps.
+    stack = [value]
+    while value not in known:
+        own = stack[-1]
+        parts = _parts_of_sign(own)
+        missing = [each for each in parts if each not in known]
+        if missing:
+            stack += missing
+            continue
+        known[own] = _is_small(own, [known[each] for each in parts])
+        stack.pop()
+    return known[value]
+
+
+_SIGNS: Mapping[str, slice] = {
+    "and": slice(None), "ite": slice(1, None),
+    "lshr": slice(1), "udiv": slice(1), "urem": slice(1), "umin": slice(1),
+}  # fmt: skip
+"""The arguments of an operation that its sign bit follows from."""
+
+
+def _parts_of_sign(value: Value) -> tuple[Value, ...]:
+    if not isinstance(value, Apply) or value.operation not in _SIGNS:
+        return ()
+    return value.arguments[_SIGNS[value.operation]]
+
+
+def _is_small(value: Value, parts: Sequence[bool]) -> bool:
+    """As ``is_small``, by those parts of it."""
     if isinstance(value, Const):
         return isinstance(value.constant, str) or value.constant >> (value.bits - 1) == 0
     if not isinstance(value, Apply):
-        return False
+        return isinstance(value, Thread | Iteration)
+    if value.operation == "lshr" and number_of(value.arguments[1]):
+        return True
     if value.operation == "and":
-        return any(map(is_small, value.arguments))
-    if value.operation == "lshr":
-        return is_small(value.arguments[0]) or bool(number_of(value.arguments[1]))
-    if value.operation in ("udiv", "urem", "umin"):
-        return is_small(value.arguments[0])
-    if value.operation == "ite":
-        return all(map(is_small, value.arguments[1:]))
-    return value.operation == "zext"
+        return any(parts)
+    return value.operation == "zext" or (bool(parts) and all(parts))
 
 
 def _is_size(value: Value) -> bool:
