@@ -17,7 +17,7 @@ from fencewright.checker.verdicts.expressions import (
     Expressions,
     as_signed,
     factors_of,
-    is_small,
+    is_counted,
     leaves,
     number_of,
     ones,
@@ -682,7 +682,7 @@ def _is_below(column: LinearForm, size: int, end: LinearForm, most: int) -> bool
     step = gcd(*(times for _, times in column.terms)) or most
     terms = {value: times * step for value, times in end.terms}
     rest = terms.items() - {*column.terms}
-    is_part = {*column.terms} <= terms.items() and all(map(_is_counted, rest))
+    is_part = {*column.terms} <= terms.items() and all(map(_is_extended, rest))
     is_whole = end.constant == 0 <= column.constant <= step - size
     return is_part and is_whole and step <= most
 
@@ -1258,12 +1258,9 @@ def _bound_of(e: Expressions, literal: Literal) -> Iterator[_Bound]:
     form = e.linear(inner)
     # A sum may wrap around, an ``or`` does not.
     is_whole = form.constant <= 0 or getattr(inner, "operation", "") == "or"
-    is_signed = value.operation == "slt"
-    if (
-        form.terms
-        and is_whole
-        and all(_is_counted(each, is_signed=is_signed) for each in form.terms)
-    ):
+    # A signed comparison takes 2^31 and more for negative numbers.
+    is_known = is_counted if value.operation == "slt" else _is_extended
+    if form.terms and is_whole and all(map(is_known, form.terms)):
         yield _Bound(form.terms, limit + (0 if literal.polarity else 1) - form.constant)
 
 
@@ -1277,17 +1274,11 @@ def _most_of(value: Value) -> int | None:
     return number_of(value)
 
 
-def _is_counted(term: tuple[Value, int], *, is_signed: bool = False) -> bool:
-    """True of a term that is not negative: a multiple of values that zeros extend.
-
-    ``is_signed``: not as a signed number of its own bits either, which compares it.
-    """
+def _is_extended(term: tuple[Value, int]) -> bool:
+    """True of a term that is not negative: a multiple of values that zeros extend."""
     value, times = term
     return times > 0 and all(
-        isinstance(factor, Apply)
-        and factor.operation == "zext"
-        and (not is_signed or is_small(factor.arguments[0]))
-        for factor in factors_of(value)
+        isinstance(factor, Apply) and factor.operation == "zext" for factor in factors_of(value)
     )
 
 

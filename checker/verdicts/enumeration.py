@@ -293,8 +293,8 @@ class _Question:
     def _meetings(
         self, firsts: list[_Instance], seconds: list[_Instance]
     ) -> Iterator[tuple[_Instance, _Instance]]:
-        """Pairs of threads whose accesses have a byte in common, wherever that is asked; those that
-        the first such accesses leave are counted."""
+        """Pairs of threads whose accesses have a byte in common, for each overlap; those that the
+        first overlap leaves are counted."""
         own = self.by_threads.get(frozenset((0, 1)), ())
         overlaps = [each for each in own if isinstance(each, Overlap) and _is_by_address(each)]
         if not overlaps:

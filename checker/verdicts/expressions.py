@@ -4,7 +4,7 @@ Conditions keep few comparisons, ``eq ult slt`` and their negations, so that wha
 in another form is the same value. Addresses are sums of products of 64-bit values.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -146,7 +146,7 @@ class Expressions:
     def __init__(self, table: ValueTable):
         self.table = table
         self._linear: dict[_Signed, tuple[int, Mapping[Value, int]]] = {}
-        self._forms: dict[_Signed, LinearForm] = {}
+        self._forms: dict[Value, LinearForm] = {}
         self._reached: dict[Value, tuple[int, int]] = {}
 
     def constant(self, number: int, bits: int) -> Value:
@@ -273,21 +273,17 @@ class Expressions:
                     done[each] = self._remade(each, parts)
         return done[value]
 
-    def linear(self, value: Value, *, signed: bool = False) -> LinearForm:
-        """A value as a sum of products of 64-bit values, if nothing wraps around.
-
-        ``signed``: of a value of 32 bits, which is computed from numbers that may be negative, as
-        an index is that leads from the middle of an array back.
-        """
-        top = value, signed
-        if (form := self._forms.get(top)) is None:
-            form = self._forms[top] = self._with_rests(_ordered(self._sum_of(top)), signed)
+    def linear(self, value: Value) -> LinearForm:
+        """A value as a sum of products of 64-bit values, if nothing wraps around."""
+        if (form := self._forms.get(value)) is None:
+            form = self._forms[value] = self._with_rests(_ordered(self._sum_of(value)))
         return form
 
-    def _with_rests(self, form: LinearForm, signed: bool) -> LinearForm:
+    def _with_rests(self, form: LinearForm) -> LinearForm:
         """A sum with ``x % n`` in the place of ``x - n*(x / n)``, where n is a constant.
 
-        In 32 bits the two are equal of a negative x too, which the division takes as unsigned.
+        The division takes x as unsigned. A sum of 32 bits has the remainder of a negative x too,
+        whose sign extends it there; one of 64 bits leads far out of every object.
         """
         terms = dict(form.terms)
         for value, times in form.terms:
@@ -295,14 +291,22 @@ class Expressions:
             if times >= 0 or not isinstance(inner, Apply) or inner.operation != "udiv":
                 continue
             by, is_part = divmod(-times, number_of(inner.arguments[1]) or -times + 1)
-            whole = self.linear(inner.arguments[0], signed=signed)
-            if is_part or not whole.terms or any(terms.get(x) != n * by for x, n in whole.terms):
+            whole = None if is_part else self._whole_in(terms, inner.arguments[0], by)
+            if whole is None:
                 continue
             rest = self.resized(self.apply("urem", inner.arguments, inner.bits), WIDE)
             left = self.sum_of(form, LinearForm(0, ((value, -1),)), times)
             form = self.sum_of(self.sum_of(left, whole, -by), LinearForm(0, ((rest, 1),)), by)
             terms = dict(form.terms)
         return form
+
+    def _whole_in(self, terms: Mapping[Value, int], value: Value, times: int) -> LinearForm | None:
+        """The sum that a value is, however it is extended, if a sum has so many times its terms."""
+        for signed in (False, True):
+            whole = self.linear(self.resized(value, WIDE, signed=signed))
+            if whole.terms and all(terms.get(each) == n * times for each, n in whole.terms):
+                return whole
+        return None
 
     def multiplied(self, factors: Iterable[Value], form: LinearForm) -> LinearForm:
         """The product of some values of 64 bits and a sum."""
@@ -450,7 +454,8 @@ class Expressions:
 
     # Linear forms
 
-    def _sum_of(self, top: "_Signed") -> tuple[int, Mapping[Value, int]]:
+    def _sum_of(self, value: Value) -> tuple[int, Mapping[Value, int]]:
+        top = value, False
         # Of long chains the parts first: expressions are deeper than the stack.
         stack = [top]
         while top not in self._linear:
@@ -496,7 +501,7 @@ class Expressions:
             form = _scaled(sums[0], 1 << by)
         elif _is_inverted(value):
             form = _added((-1, {}), sums[0], -1)
-        elif _is_from_zero(value) and sums[0][0] >= 0 and all(map(_is_counted, sums[0][1].items())):
+        elif _is_from_zero(value) and sums[0][0] >= 0 and all(map(is_counted, sums[0][1].items())):
             form = sums[0]
         elif operation == "mul":
             form = self._multiplied(sums[0], sums[1])
@@ -615,7 +620,7 @@ def _is_from_zero(value: Apply) -> bool:
     return value.operation == "smax" and number_of(value.arguments[1]) == 0
 
 
-def _is_counted(term: tuple[Value, int]) -> bool:
+def is_counted(term: tuple[Value, int]) -> bool:
     """True of a multiple of indices, sizes and others that are not negative as signed numbers."""
     value, times = term
     return times > 0 and all(
@@ -725,44 +730,30 @@ def with_constant_tables(
 def is_small(value: Value) -> bool:
     """True of a value whose sign bit is known to be 0."""
     known: dict[Value, bool] = {}
-    # Each part once, and before the whole: of choices in turn there are more ways than steps.
-    stack = [value]
-    while value not in known:
-        own = stack[-1]
-        parts = _parts_of_sign(own)
-        missing = [each for each in parts if each not in known]
-        if missing:
-            stack += missing
-            continue
-        known[own] = _is_small(own, [known[each] for each in parts])
-        stack.pop()
-    return known[value]
+    if isinstance(value, Apply) and value.operation in _BY_SIGNS:
+        for each in parts_first((value,)):
+            known[each] = _is_small(each, known)
+    return known[value] if known else _is_small(value, known)
 
 
-_SIGNS: Mapping[str, slice] = {
-    "and": slice(None), "ite": slice(1, None),
-    "lshr": slice(1), "udiv": slice(1), "urem": slice(1), "umin": slice(1),
-}  # fmt: skip
-"""The arguments of an operation that its sign bit follows from."""
+_BY_SIGNS = frozenset({"and", "ite", "lshr", "udiv", "urem", "umin"})
+"""Operations whose sign bit follows from those of their operands."""
 
 
-def _parts_of_sign(value: Value) -> tuple[Value, ...]:
-    if not isinstance(value, Apply) or value.operation not in _SIGNS:
-        return ()
-    return value.arguments[_SIGNS[value.operation]]
-
-
-def _is_small(value: Value, parts: Sequence[bool]) -> bool:
-    """As ``is_small``, by those parts of it."""
+def _is_small(value: Value, known: Mapping[Value, bool]) -> bool:
+    """As ``is_small``, by its operands."""
     if isinstance(value, Const):
         return isinstance(value.constant, str) or value.constant >> (value.bits - 1) == 0
     if not isinstance(value, Apply):
         return isinstance(value, Thread | Iteration)
-    if value.operation == "lshr" and number_of(value.arguments[1]):
-        return True
-    if value.operation == "and":
-        return any(parts)
-    return value.operation == "zext" or (bool(parts) and all(parts))
+    own, operation = value.arguments, value.operation
+    if operation == "and":
+        return any(map(known.__getitem__, own))
+    if operation == "ite":
+        return all(map(known.__getitem__, own[1:]))
+    if operation == "lshr":
+        return known[own[0]] or bool(number_of(own[1]))
+    return operation == "zext" or (operation in _BY_SIGNS and known[own[0]])
 
 
 def _is_size(value: Value) -> bool:

@@ -625,7 +625,7 @@ class Walks:
         return (self.kernel.entry, -1) if start is None else (self.kernel.block_of[start], start)
 
     def _walk(self, start: int | None) -> "_Walk":
-        """The walk from a barrier or the entry, made when it is first asked for."""
+        """The walk from a barrier or the entry, made at its first use."""
         if (known := self._walked.get(start)) is not None:
             return known
         first, after = self._begin(start)

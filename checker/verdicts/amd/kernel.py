@@ -305,7 +305,7 @@ class _Filler:
             first = registers.words.apply("and", executed.m0, e.constant(0xFFFF, 32))
             constant = e.constant(_offset(executed.step, "offset"), 32)
             total = e.apply("add", (e.apply("add", (first, lane), 32), constant), 32)
-            place = Place(self.lds, e.linear(total, signed=True))
+            place = Place(self.lds, e.linear(e.resized(total, 64, signed=True)))
         events = executed.step.effects.events
         return replace(
             load,
@@ -383,7 +383,7 @@ class _Filler:
         if space is AddressSpace.LOCAL:
             if address is None:
                 return Place(self.lds, None)
-            form = self.expressions.linear(address, signed=True)
+            form = self.expressions.linear(self.expressions.resized(address, 64, signed=True))
             return Place(self.lds, replace(form, constant=form.constant + offset))
         name = "" if space is AddressSpace.GENERIC else "global"
         if address is None:

@@ -13,8 +13,6 @@ from itertools import count
 from fencewright.checker.verdicts.arithmetic import is_alike
 from fencewright.checker.verdicts.expressions import (
     UNKNOWN_PLACE,
-    WIDE,
-    as_signed,
     choices,
     factors_of,
     is_variable,
@@ -563,7 +561,7 @@ class _Filler:
         if remote is not None:
             rank = self.expressions.resized(remote.arguments[1], 32)
             value = self.expressions.substituted(value, {remote: remote.arguments[0]})
-        form = self._form_of(value)
+        form = self.expressions.linear(value)
         pointer = self._pointer(form, space)
         if pointer is None:
             place = self._rounded(value, space, rank)
@@ -572,16 +570,6 @@ class _Filler:
         if not isinstance(pointer, Result):
             self.known[key] = place
         return place
-
-    def _form_of(self, address: Value) -> LinearForm:
-        """The sum of an address; what a register of 32 bits is computed from may be negative."""
-        base, offset = address, 0
-        if isinstance(address, Apply) and address.operation == "add":
-            base, offset = address.arguments[0], number_of(address.arguments[1])
-        if offset is None or not (isinstance(base, Apply) and base.operation == "zext"):
-            return self.expressions.linear(address)
-        form = self.expressions.linear(base.arguments[0], signed=True)
-        return replace(form, constant=form.constant + as_signed(offset, WIDE))
 
     @cached_property
     def _is_in_cluster(self) -> bool:

@@ -44,14 +44,15 @@ def rounded(
     base, rest = done[address]
     if base is None:
         return None
-    whole = e.apply("add", (base, e.resized(rest, _WIDE)), _WIDE)
+    whole = e.apply("add", (base, e.resized(rest, _WIDE, signed=True)), _WIDE)
     return variable, rest if base is begin else e.apply("sub", (whole, begin), _WIDE)
 
 
 def _combined(e: Expressions, value: Apply, parts: Sequence[_Based]) -> _Based:
     operation, bits = value.operation, value.bits
     bases = [base for base, _ in parts]
-    rests = [e.resized(rest, bits) for _, rest in parts]
+    # What is added to a base may be negative, however their sum, an address, is extended.
+    rests = [e.resized(rest, bits, signed=base is not None) for base, rest in parts]
     wholes = [
         rest if base is None else _sum(e, base, rest, own.bits)
         for (base, rest), own in zip(parts, value.arguments, strict=True)

@@ -86,12 +86,16 @@ class Registers(RegisterValues):
         return self.operand(instruction, guard.removeprefix("!"), 1), not guard.startswith("!")
 
     def address(self, instruction: PtxInstruction, text: str) -> Value:
-        """The value of an address, ``%rd1+8`` or ``s+-4``, as one of 64 bits."""
+        """The value of an address, ``%rd1+8`` or ``s+-4``, as one of 64 bits.
+
+        Shared memory ends before 2^31, so that an address of 32 bits equals its sign extension:
+        the numbers in its sum may be negative.
+        """
         return self._address(_kept(instruction), text)
 
     def _address(self, instruction: int, text: str) -> Value:
         register, _, rest = text.replace(" ", "").partition("+")
-        base = self.expressions.resized(self._operand(instruction, register, 64), 64)
+        base = self.expressions.resized(self._operand(instruction, register, 64), 64, signed=True)
         if not rest:
             return base
         offset = number(rest)
