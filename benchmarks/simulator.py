@@ -85,7 +85,7 @@ _ENUMERATED_LIMIT = 100_000
 
 
 def _decided(steps: int, run: "Callable[[WorkBudget], bool]") -> str:
-    """How long a run takes, once; in brackets if so many ``steps`` do not decide."""
+    """The time of one run, in brackets if so many ``steps`` do not decide."""
     from fencewright.simulator.core.exploration import WorkBudget
 
     start = time.process_time()

@@ -130,7 +130,7 @@ class FenceOptMain(xDSLOptMain):
         self.available_targets[LLVMTarget.name] = lambda: LLVMTarget
 
     def register_all_frontends(self) -> None:
-        # Those of others are not asked; to look for them would take longer than a small input does.
+        # Other packages' frontends are left out: a search for them takes longer than a small input.
         self.available_frontends = {"mlir": self._read_mlir, "ll": self._read_llvm_ir}
 
     def _passes(self) -> str:

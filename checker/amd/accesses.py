@@ -219,7 +219,7 @@ class Operation:
 
     @property
     def line(self) -> int:
-        """The line of its instruction; 0 of what came before the function."""
+        """The line of its instruction; 0 before the function."""
         return 0 if self.step is None else self.step.instruction.line
 
     @property
@@ -364,9 +364,9 @@ def operations_of(
 ) -> tuple[tuple[Operation, ...], tuple[tuple[Counted, ...], ...]]:
     """The operations by their numbers, and by block the steps that change the state.
 
-    Number 0 is what came before. Loads of what does not change while a kernel runs, its arguments,
-    are no operations. ``data``: scalar loads that are known to read what may change, by the ``id``
-    of their step.
+    Number 0 stands for all before the function. Loads of arguments, which do not change while a
+    kernel runs, are no operations. ``data``: scalar loads that are known to read other memory, by
+    the ``id`` of their step.
     """
     data |= data_loads(flow)
     found = [Operation(0, _BEFORE)]

@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Protocol
 
-from fencewright.checker.amd.accesses import Operation
+from fencewright.checker.amd.guarantees import Guarantees
 from fencewright.checker.amd.state import (
     ANYTHING,
     COUNT_INVALIDATES,
@@ -47,18 +46,6 @@ def find_hazards(code: Code, entries: Mapping[int, State]) -> list[Finding]:
     for number, entry in entries.items():
         leave(code, number, entry, hazards.through)
     return hazards.findings()
-
-
-class Watcher(Protocol):
-    """Takes facts from the states in a function, block by block, as ``Guarantees`` does."""
-
-    def begin(self, block: int) -> None:
-        """Begin a block."""
-        ...
-
-    def see(self, step: Step, operation: Operation | None, state: State) -> None:
-        """See the next step of the block that changes the state, before it does."""
-        ...
 
 
 _TEXTS: Mapping[Rule, str] = MappingProxyType(
@@ -130,14 +117,14 @@ class _Fault:
 class Hazards:
     """The hazards of a function by its states, block by block.
 
-    A block may be passed more than once: what it has the last time is found. ``watcher``: sees the
-    states too.
+    A block may be passed more than once: its hazards are those of the last time. ``guarantees``
+    take facts from the same states.
     """
 
-    def __init__(self, code: Code, watcher: Watcher | None = None):
+    def __init__(self, code: Code, guarantees: Guarantees | None = None):
         self.code = code
         self.flow = code.flow
-        self._watcher = watcher
+        self._guarantees = guarantees
         self._faults: dict[int, list[_Fault]] = {}
         """By block that control can reach."""
         self._outside_loads = code.flow.is_called or Kind.COPY in code.flow.kinds
@@ -148,10 +135,10 @@ class Hazards:
 
     def through(self, number: int, state: State) -> None:
         """Execute a block and find its hazards."""
-        code, watcher, loads = self.code, self._watcher, state.loads
+        code, guarantees, loads = self.code, self._guarantees, state.loads
         faults = self._faults[number] = list[_Fault]()
-        if watcher is not None:
-            watcher.begin(number)
+        if guarantees is not None:
+            guarantees.begin(number)
         counted = iter(code.counted[number])
         changing, operation = next(counted, (None, None))
         for step in code.flow.blocks[number].steps:
@@ -169,8 +156,8 @@ class Hazards:
                     fault = fault_of(step.instruction, self.flow.chip.generation)
                     text = f"{fault}: it may do anything"
                     faults.append(_Fault(Rule.UNKNOWN, step, text, step.instruction.line))
-                if watcher is not None:
-                    watcher.see(step, operation, state)
+                if guarantees is not None:
+                    guarantees.see(step, operation, state)
                 state.step(code, step, operation)
                 changing, operation = next(counted, (None, None))
 

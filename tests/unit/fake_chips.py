@@ -1,4 +1,4 @@
-"""What a chip that nobody makes gets, in a process of its own: ``fake_chips.py twin|tests|generation``.
+"""Results of a chip that nobody makes, in a process of its own: ``fake_chips.py twin|tests|generation``.
 
 The chip is registered before anything but ``lowering/cdna/chips.py`` is imported, as if its row
 stood there, and what is found is printed as JSON.
@@ -35,7 +35,7 @@ STEP = 10
 
 
 def twin() -> dict[str, Any]:
-    """What gfx942 and its fake twin get, by the name of the chip, and what both change."""
+    """The results of gfx942 and of its fake twin by the name of the chip, and the changes of both."""
     return _of_both(_found) | {"all": _shared()}
 
 

@@ -46,7 +46,7 @@ def said_of(what: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def twin() -> dict[str, Any]:
-    """What gfx942 and its fake twin get; the tests are counted of every tenth operation."""
+    """The results of gfx942 and of its fake twin; the tests of every tenth operation are counted."""
     return said_of("twin")
 
 

@@ -163,7 +163,7 @@ ENDINGS: dict[str, tuple[Callable[[int], Endings], Sequence[int], Sequence[int]]
     "mbarriers": (lambda seed: ptx_endings(mbarrier_program(seed)), range(70), (442, 10657)),
     "barriers": (lambda seed: ptx_endings(barrier_program(seed)), range(200), (11318,)),
 }  # fmt: skip
-"""What becomes of the random programs of a kind, the seeds, and those that are for every time."""
+"""The endings of random programs of a kind, their seeds, and the seeds for every time."""
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
