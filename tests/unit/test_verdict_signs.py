@@ -139,7 +139,17 @@ amdhsa.kernels:
         .offset: 0
         .size: 4
         .value_kind: by_value
+    .group_segment_fixed_size: {4 * WORDS}
+    .kernarg_segment_align: 4
+    .kernarg_segment_size: 4
+    .max_flat_workgroup_size: 1024
     .name: k
+    .private_segment_fixed_size: 0
+    .sgpr_count: 16
+    .symbol: k.kd
+    .vgpr_count: 4
+    .wavefront_size: 64
+amdhsa.version: [1, 2]
 ...
 	.end_amdgpu_metadata
 """,
